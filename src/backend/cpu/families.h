@@ -1,0 +1,60 @@
+/* The families of operators: for each, its plan and how a chunk of it runs.  The functions are those
+ * of backend.h. */
+#ifndef TL_CPU_FAMILIES_H
+#define TL_CPU_FAMILIES_H
+
+#include "backend/cpu/kernels/kernels.h"
+#include "engine/backend.h"
+
+enum {
+  TL_BLOCK = 1024,           /* elements of a register: a few of them fit in L1 */
+  TL_CHUNK_ELEMENTS = 65536, /* elements that a lane takes at once: tens of microseconds */
+};
+
+typedef struct tl_cpu {
+  tl_backend backend; /* first: a tl_backend pointer is a tl_cpu pointer */
+  const tl_kernels *kernels;
+} tl_cpu;
+
+static inline uint32_t tl_chunks_of(int64_t numel) {
+  int64_t chunks = (numel + TL_CHUNK_ELEMENTS - 1) / TL_CHUNK_ELEMENTS;
+  return chunks < 1 ? 1 : chunks > UINT32_MAX ? UINT32_MAX : (uint32_t)chunks;
+}
+
+/* The elements first .. first+count-1 of a chunk among `numel`. */
+static inline void tl_chunk_range(int64_t numel, uint32_t chunks, uint32_t chunk, int64_t *first,
+                                  int64_t *count) {
+  int64_t size = (numel + chunks - 1) / chunks;
+  size = (size + TL_BLOCK - 1) / TL_BLOCK * TL_BLOCK;
+  *first = size * chunk < numel ? size * chunk : numel;
+  *count = numel - *first < size ? numel - *first : size;
+}
+
+/* Whether an operand is one run of elements in row-major order. */
+bool tl_operand_is_contiguous(const tl_operand *operand);
+
+/* Elements first .. first+count-1 of an operand, in row-major order, to or from contiguous memory
+ * of another dtype. */
+void tl_load_block(const tl_cpu *cpu, void *to, tl_dtype dtype, const tl_operand *from,
+                   int64_t first, int64_t count);
+void tl_store_block(const tl_cpu *cpu, const tl_operand *to, int64_t first, int64_t count,
+                    const void *from, tl_dtype dtype);
+
+void tl_elementwise_plan(const tl_command *command, tl_plan *plan);
+void tl_elementwise_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk);
+
+void tl_generate_plan(const tl_command *command, tl_plan *plan);
+void tl_generate_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk);
+
+void tl_matmul_plan(const tl_command *command, tl_plan *plan);
+void tl_matmul_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk);
+
+void tl_reduce_plan(const tl_command *command, tl_plan *plan);
+void tl_reduce_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk);
+void tl_reduce_finish(const tl_command *command);
+
+void tl_compare_plan(const tl_command *command, tl_plan *plan);
+void tl_compare_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk);
+void tl_compare_finish(const tl_command *command);
+
+#endif

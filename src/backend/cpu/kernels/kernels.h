@@ -1,0 +1,67 @@
+/* The kernels that are compiled once per instruction set, as one table for each.
+ *
+ * What a kernel computes for an element depends on the element's value alone: not on its position,
+ * the length or the alignment (whole vectors are always used, a tail is padded). */
+#ifndef TL_CPU_KERNELS_H
+#define TL_CPU_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backend/cpu/kernels/random.h"
+#include "tensor/dtype.h"
+#include "tensor/op.h"
+
+/* How the operands of a binary kernel are given: one value for each element, or one for all. */
+typedef enum tl_form { TL_BLOCK_BLOCK, TL_BLOCK_VALUE, TL_VALUE_BLOCK, TL_FORMS } tl_form;
+
+/* out[0 .. n-1] from a and b (NULL for unary operators); out may be a or b, or overlap neither. */
+typedef void tl_elementwise_kernel(void *out, const void *a, const void *b, size_t n);
+
+typedef struct tl_elementwise_kernels {
+  tl_elementwise_kernel *unary[TL_DTYPE_COUNT][TL_OP_COUNT];
+  tl_elementwise_kernel *binary[TL_DTYPE_COUNT][TL_OP_COUNT][TL_FORMS];
+} tl_elementwise_kernels;
+
+/* out[i] = cast of in[i * stride] and out[i * stride] = cast of in[i]; strides count elements. */
+typedef void tl_move_kernel(void *out, const void *in, int64_t stride, size_t n);
+
+typedef struct tl_layout_kernels {
+  tl_move_kernel *load[TL_DTYPE_COUNT][TL_DTYPE_COUNT];  /* [to][from] */
+  tl_move_kernel *store[TL_DTYPE_COUNT][TL_DTYPE_COUNT]; /* [to][from] */
+} tl_layout_kernels;
+
+/* Reductions of n >= 1 contiguous elements; the sum is taken in double precision, float64 in
+ * compensated blocks.  `columns` is the same for n sums at once, one more row of each. */
+typedef struct tl_reduce_kernels {
+  double (*sum[TL_DTYPE_COUNT])(const void *in, size_t n);
+  double (*max[TL_DTYPE_COUNT])(const void *in, size_t n);
+  double (*min[TL_DTYPE_COUNT])(const void *in, size_t n);
+  void (*sum_columns[TL_DTYPE_COUNT])(double *sums, const void *row, size_t n);
+  void (*max_columns[TL_DTYPE_COUNT])(double *most, const void *row, size_t n);
+  void (*min_columns[TL_DTYPE_COUNT])(double *least, const void *row, size_t n);
+  /* How many are not within |x - y| <= absolute + relative |y|. */
+  size_t (*differing)(const double *x, const double *y, size_t n, double relative,
+                      double absolute);
+} tl_reduce_kernels;
+
+typedef struct tl_kernels {
+  const char *isa;
+  const tl_elementwise_kernels *elementwise;
+  const tl_layout_kernels *layout;
+  const tl_reduce_kernels *reduce;
+  const tl_random_kernels *random;
+} tl_kernels;
+
+extern const tl_elementwise_kernels tl_elementwise_kernels_baseline, tl_elementwise_kernels_avx2,
+    tl_elementwise_kernels_avx512;
+extern const tl_layout_kernels tl_layout_kernels_baseline, tl_layout_kernels_avx2,
+    tl_layout_kernels_avx512;
+extern const tl_reduce_kernels tl_reduce_kernels_baseline, tl_reduce_kernels_avx2,
+    tl_reduce_kernels_avx512;
+
+/* The best table for this machine, or the one that is asked for ("baseline", "avx2", "avx512");
+ * NULL when this machine cannot run that.  `isa` may be NULL. */
+const tl_kernels *tl_kernels_choose(const char *isa);
+
+#endif

@@ -1,0 +1,219 @@
+/* Reductions and comparisons.
+ *
+ * Where the work is cut depends on the shapes alone.  Many results: each lane makes some of them
+ * whole.  Few results over many elements: each lane makes parts, in scratch, and finish() combines
+ * them in order. */
+#include <math.h>
+#include <stdalign.h>
+
+#include "backend/cpu/families.h"
+#include "tensor/parameters.h"
+
+enum { MANY_RESULTS = 32 };
+
+typedef struct tl_reduction {
+  const tl_operand *out, *in;
+  int64_t results, count; /* count elements make one result */
+  int64_t parts;          /* of a result, each made on its own */
+} tl_reduction;
+
+static tl_reduction reduction_of(const tl_command *command) {
+  const tl_reduce *parameters = command->parameters;
+  tl_reduction r = {.out = &command->operands[0], .in = &command->operands[1]};
+  r.results = tl_operand_numel(r.out);
+  r.count = parameters->count;
+  r.parts = r.results < MANY_RESULTS && r.count > TL_CHUNK_ELEMENTS ? tl_chunks_of(r.count) : 1;
+  return r;
+}
+
+void tl_reduce_plan(const tl_command *command, tl_plan *plan) {
+  tl_reduction r = reduction_of(command);
+  plan->cost = 50 + 0.5f * (float)r.results * (float)r.count;
+  if (r.parts > 1) {
+    plan->chunks = (uint32_t)(r.results * r.parts);
+    plan->scratch_size = (uint32_t)(r.results * r.parts * (int64_t)sizeof(double));
+  } else {
+    int64_t per_chunk = r.count > 0 ? TL_CHUNK_ELEMENTS / r.count : TL_CHUNK_ELEMENTS;
+    per_chunk = per_chunk < 1 ? 1 : per_chunk;
+    int64_t chunks = (r.results + per_chunk - 1) / per_chunk;
+    plan->chunks = chunks < 1 ? 1 : (uint32_t)chunks;
+  }
+}
+
+/* One more value into an accumulated one. */
+static double combine(uint16_t op, double a, double b) {
+  switch (op) {
+    case TL_OP_max: return b > a || b != b ? b : a;
+    case TL_OP_min: return b < a || b != b ? b : a;
+    default: return a + b;
+  }
+}
+
+static double reduce_block(const tl_reduce_kernels *kernels, uint16_t op, tl_dtype dtype,
+                           const void *block, size_t n) {
+  switch (op) {
+    case TL_OP_max: return kernels->max[dtype](block, n);
+    case TL_OP_min: return kernels->min[dtype](block, n);
+    default: return kernels->sum[dtype](block, n);
+  }
+}
+
+static void store_result(const tl_command *command, const tl_reduction *r, int64_t index,
+                         double value) {
+  if (command->op == TL_OP_mean) value /= (double)r->count;
+  tl_dtype dtype = (tl_dtype)r->out->dtype;
+  char *out = tl_operand_address(r->out);
+  tl_dtype_store(dtype, out + (size_t)index * tl_dtype_size(dtype), value);
+}
+
+/* The reduction of elements first .. first+count-1, in row-major order, of the operand. */
+static double reduce_run(const tl_cpu *cpu, uint16_t op, const tl_operand *in, int64_t first,
+                         int64_t count) {
+  const tl_reduce_kernels *kernels = cpu->kernels->reduce;
+  tl_dtype dtype = (tl_dtype)in->dtype;
+  if (count == 0) return 0; /* of a sum; the others are refused */
+  if (tl_operand_is_contiguous(in)) {
+    const char *data = tl_operand_address(in);
+    return reduce_block(kernels, op, dtype, data + (size_t)first * tl_dtype_size(dtype),
+                        (size_t)count);
+  }
+  alignas(64) char block[TL_BLOCK * sizeof(double)];
+  double total = 0, lost = 0;
+  for (int64_t at = 0; at < count; at += TL_BLOCK) {
+    int64_t n = count - at < TL_BLOCK ? count - at : TL_BLOCK;
+    tl_load_block(cpu, block, dtype, in, first + at, n);
+    double value = reduce_block(kernels, op, dtype, block, (size_t)n);
+    if (at == 0) {
+      total = value;
+    } else if (op == TL_OP_max || op == TL_OP_min) {
+      total = combine(op, total, value);
+    } else { /* compensated, as within a contiguous run */
+      double next = total + value;
+      lost += fabs(total) >= fabs(value) ? (total - next) + value : (value - next) + total;
+      total = next;
+    }
+  }
+  return isfinite(total) ? total + lost : total;
+}
+
+/* Whether the results lie side by side in memory while the elements of one do not: then a row of
+ * results is made at once. */
+static bool is_by_columns(const tl_reduction *r) {
+  int kept = r->out->ndim;
+  return kept > 0 && r->in->ndim == kept + 1 && r->in->stride[kept - 1] == 1 &&
+         r->in->shape[kept - 1] >= 8 && r->in->stride[kept] != 1 && r->count > 0;
+}
+
+static void reduce_columns(const tl_cpu *cpu, const tl_command *command, const tl_reduction *r,
+                           int64_t first, int64_t count) {
+  const tl_reduce_kernels *kernels = cpu->kernels->reduce;
+  tl_dtype dtype = (tl_dtype)r->in->dtype;
+  int64_t size = (int64_t)tl_dtype_size(dtype);
+  int kept = r->out->ndim;
+  int64_t width = r->in->shape[kept - 1], step = r->in->stride[kept];
+  void (*add)(double *, const void *, size_t) = command->op == TL_OP_max   ? kernels->max_columns[dtype]
+                                                : command->op == TL_OP_min ? kernels->min_columns[dtype]
+                                                                           : kernels->sum_columns[dtype];
+  tl_view kept_view = {.ndim = (uint8_t)kept};
+  for (int d = 0; d < kept; d++) {
+    kept_view.shape[d] = r->in->shape[d];
+    kept_view.stride[d] = r->in->stride[d];
+  }
+  const char *base = tl_operand_address(r->in);
+  for (int64_t end = first + count; first < end;) {
+    int64_t n = width - first % width;
+    if (n > TL_BLOCK) n = TL_BLOCK;
+    if (n > end - first) n = end - first;
+    const char *row = base + tl_view_element(&kept_view, first) * size;
+    alignas(64) double totals[TL_BLOCK];
+    for (int64_t i = 0; i < n; i++) totals[i] = tl_dtype_load(dtype, row + i * size);
+    for (int64_t k = 1; k < r->count; k++) add(totals, row + k * step * size, (size_t)n);
+    for (int64_t i = 0; i < n; i++) store_result(command, r, first + i, totals[i]);
+    first += n;
+  }
+}
+
+/* What makes one result, as an operand of its own. */
+static tl_operand source_of(const tl_command *command, const tl_reduction *r, int64_t result) {
+  const tl_reduce *parameters = command->parameters;
+  tl_operand in = *r->in;
+  int kept = in.ndim - parameters->dims;
+  for (int d = kept - 1; d >= 0; d--) {
+    in.offset += result % in.shape[d] * in.stride[d];
+    result /= in.shape[d];
+  }
+  in.shape += kept;
+  in.stride += kept;
+  in.ndim = (uint8_t)parameters->dims;
+  return in;
+}
+
+void tl_reduce_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk) {
+  tl_reduction r = reduction_of(command);
+  if (r.parts > 1) {
+    int64_t result = chunk / r.parts, first, count;
+    tl_chunk_range(r.count, (uint32_t)r.parts, (uint32_t)(chunk % r.parts), &first, &count);
+    tl_operand in = source_of(command, &r, result);
+    if (count > 0) {
+      ((double *)command->scratch)[chunk] = reduce_run(cpu, command->op, &in, first, count);
+    }
+    return;
+  }
+  int64_t per_chunk = (r.results + command->chunks - 1) / command->chunks;
+  int64_t first = per_chunk * chunk;
+  int64_t count = r.results - first < per_chunk ? r.results - first : per_chunk;
+  if (is_by_columns(&r)) {
+    reduce_columns(cpu, command, &r, first, count);
+    return;
+  }
+  for (int64_t i = first; i < first + count; i++) {
+    tl_operand in = source_of(command, &r, i);
+    store_result(command, &r, i, reduce_run(cpu, command->op, &in, 0, r.count));
+  }
+}
+
+void tl_reduce_finish(const tl_command *command) {
+  tl_reduction r = reduction_of(command);
+  const double *part = command->scratch;
+  for (int64_t i = 0; i < r.results; i++) {
+    double total = *part++;
+    for (int64_t p = 1; p < r.parts; p++, part++) {
+      int64_t first, count;
+      tl_chunk_range(r.count, (uint32_t)r.parts, (uint32_t)p, &first, &count);
+      if (count > 0) total = combine(command->op, total, *part);
+    }
+    store_result(command, &r, i, total);
+  }
+}
+
+/* ---- comparison ---- */
+
+void tl_compare_plan(const tl_command *command, tl_plan *plan) {
+  int64_t numel = tl_operand_numel(&command->operands[1]);
+  plan->cost = 50 + 1 * (float)numel;
+  plan->chunks = tl_chunks_of(numel);
+  plan->scratch_size = plan->chunks * (uint32_t)sizeof(double);
+}
+
+void tl_compare_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk) {
+  const tl_compare *parameters = command->parameters;
+  const tl_operand *x = &command->operands[1], *y = &command->operands[2];
+  alignas(64) double x_block[TL_BLOCK], y_block[TL_BLOCK];
+  size_t differing = 0;
+  int64_t first, count;
+  tl_chunk_range(tl_operand_numel(x), command->chunks, chunk, &first, &count);
+  for (int64_t at = first, end = first + count; at < end; at += TL_BLOCK) {
+    int64_t n = end - at < TL_BLOCK ? end - at : TL_BLOCK;
+    tl_load_block(cpu, x_block, TL_float64, x, at, n);
+    tl_load_block(cpu, y_block, TL_float64, y, at, n);
+    differing += cpu->kernels->reduce->differing(x_block, y_block, (size_t)n, parameters->relative,
+                                                 parameters->absolute);
+  }
+  ((double *)command->scratch)[chunk] = (double)differing;
+}
+
+void tl_compare_finish(const tl_command *command) {
+  double total = 0;
+  for (uint32_t i = 0; i < command->chunks; i++) total += ((double *)command->scratch)[i];
+  tl_dtype_store(TL_float64, tl_operand_address(&command->operands[0]), total);
+}

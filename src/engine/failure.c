@@ -1,0 +1,32 @@
+#include "engine/failure.h"
+
+#include <stdlib.h>
+
+static tl_failure out_of_memory = {
+    .references = 1,
+    .error = {TL_NO_MEMORY, "an operation failed, and there is no memory left to say which"},
+};
+
+tl_failure *tl_failure_make(const tl_command *command, const tl_error *reason) {
+  tl_failure *failure = malloc(sizeof *failure);
+  if (!failure) return tl_failure_share(&out_of_memory);
+  atomic_init(&failure->references, 1);
+  failure->seen = false;
+  failure->ticket = command->ticket;
+  failure->next = NULL;
+  tl_error_set(&failure->error, reason->status, "%s: %.380s (queued at %.80s:%d)",
+               tl_ops[command->op].name, reason->text, command->source ? command->source : "?",
+               (int)command->line);
+  return failure;
+}
+
+tl_failure *tl_failure_share(tl_failure *failure) {
+  atomic_fetch_add_explicit(&failure->references, 1, memory_order_relaxed);
+  return failure;
+}
+
+void tl_failure_drop(tl_failure *failure) {
+  if (failure && atomic_fetch_sub_explicit(&failure->references, 1, memory_order_acq_rel) == 1) {
+    free(failure);
+  }
+}

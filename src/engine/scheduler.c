@@ -1,0 +1,396 @@
+#include "engine/scheduler.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "engine/execute.h"
+
+/* A command cheaper than this is bundled with its neighbours, up to that much in all: a hand-over
+ * between lanes costs 1 to 5 microseconds. */
+static const float SMALL_COST = 5e3f, BUNDLE_COST = 20e3f; /* nanoseconds */
+enum { BUNDLE_COMMANDS = 128 };
+
+/* How long a lane looks for work before it sleeps; waking it costs about 5 microseconds. */
+static const uint64_t SPIN_TIME = 50000; /* nanoseconds */
+
+/* How often a waiting frontend looks whether the user wants to interrupt. */
+static const long INTERRUPT_POLL = 20000000; /* nanoseconds */
+
+uint64_t tl_clock(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t bit_of(uint64_t unit) { return (uint64_t)1 << unit % TL_WINDOW; }
+
+/* The number of the oldest unit in `mask`, which is not empty. */
+static uint64_t oldest_of(const tl_scheduler *s, uint64_t mask) {
+  for (uint64_t unit = s->oldest;; unit++) {
+    if (mask & bit_of(unit)) return unit;
+  }
+}
+
+static unsigned count_bits(uint64_t mask) {
+  unsigned count = 0;
+  for (; mask; mask &= mask - 1) count++;
+  return count;
+}
+
+tl_status tl_scheduler_init(tl_scheduler *s, tl_queue *queue, tl_backend *backend, tl_pool *pool,
+                            tl_error *error) {
+  memset(s, 0, sizeof *s);
+  s->queue = queue;
+  s->backend = backend;
+  s->pool = pool;
+  s->failures_end = &s->failures;
+  s->limit = 1;
+  pthread_condattr_t monotonic;
+  if (pthread_condattr_init(&monotonic) || pthread_mutex_init(&s->lock, NULL)) {
+    return tl_error_set(error, TL_NO_MEMORY, "no memory for the scheduler");
+  }
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_cond_init(&s->work, NULL);
+  pthread_cond_init(&s->done, &monotonic);
+  pthread_condattr_destroy(&monotonic);
+  return TL_OK;
+}
+
+void tl_scheduler_destroy(tl_scheduler *s) {
+  while (s->failures) {
+    tl_failure *failure = s->failures;
+    s->failures = failure->next;
+    tl_failure_drop(failure);
+  }
+  pthread_cond_destroy(&s->done);
+  pthread_cond_destroy(&s->work);
+  pthread_mutex_destroy(&s->lock);
+}
+
+/* ---- issue ---- */
+
+/* The units in flight that `command` must wait for. */
+static uint64_t hazards(const tl_command *command) {
+  uint64_t units = 0;
+  for (int i = 0; i < command->noperands; i++) {
+    const tl_operand *operand = &command->operands[i];
+    units |= operand->storage->writer;
+    if (operand->access & TL_WRITE) units |= operand->storage->readers;
+  }
+  return units;
+}
+
+/* Later commands on its operands will wait for the unit `bit`.  A writer stands for the readers
+ * before it, since it waits for them. */
+static void record(const tl_command *command, uint64_t bit) {
+  for (int i = 0; i < command->noperands; i++) {
+    const tl_operand *operand = &command->operands[i];
+    if (operand->access & TL_WRITE) {
+      operand->storage->writer = bit;
+      operand->storage->readers = 0;
+    } else if (operand->storage->writer != bit) {
+      operand->storage->readers |= bit;
+    }
+  }
+}
+
+static bool is_small(const tl_command *command) {
+  return command->chunks == 1 && command->cost < SMALL_COST;
+}
+
+/* Whether a command with these hazards may run as part of the bundle `bit` that waits for `waits`.
+ * It must not make the bundle wait for more, nor wait itself for what it does not depend on. */
+static bool joins(const tl_command *command, uint64_t units, uint64_t bit, uint64_t waits) {
+  uint64_t others = units & ~bit;
+  if (others & ~waits) return false;
+  return others == waits || (units & bit) || command->op == TL_OP_release;
+}
+
+/* Makes the next published commands into a unit. */
+static void issue_unit(tl_scheduler *s, uint64_t published) {
+  uint64_t position = s->queue->issued;
+  tl_command *command = tl_queue_at(s->queue, &position, published);
+  if (!command) {
+    s->queue->issued = published; /* only padding was left */
+    return;
+  }
+  uint64_t bit = bit_of(s->next);
+  tl_unit *unit = &s->window[s->next++ % TL_WINDOW];
+  unit->begin = position;
+  unit->waits = hazards(command);
+  unit->failed = false;
+  unit->command = command->chunks > 1 ? command : NULL;
+  record(command, bit);
+  unit->ticket = command->ticket;
+  position += command->size;
+  if (is_small(command)) {
+    float cost = command->cost;
+    for (int count = 1; count < BUNDLE_COMMANDS && cost < BUNDLE_COST; count++) {
+      tl_command *another = tl_queue_at(s->queue, &position, published);
+      if (!another || !is_small(another) ||
+          !joins(another, hazards(another), bit, unit->waits)) {
+        break;
+      }
+      record(another, bit);
+      unit->ticket = another->ticket;
+      position += another->size;
+      cost += another->cost;
+    }
+  }
+  unit->end = position;
+  s->queue->issued = position;
+  *(unit->waits ? &s->waiting : &s->ready) |= bit;
+}
+
+/* Issues until there is enough for every lane that may run. */
+static void issue(tl_scheduler *s) {
+  uint64_t published = atomic_load(&s->queue->published);
+  while (s->queue->issued < published && s->next - s->oldest < TL_WINDOW &&
+         count_bits(s->ready) < s->limit) {
+    issue_unit(s, published);
+  }
+}
+
+/* ---- finish and retire ---- */
+
+static void retire(tl_scheduler *s) {
+  uint64_t before = s->oldest;
+  uint64_t position = 0, ticket = 0;
+  for (; s->oldest < s->next && s->finished & bit_of(s->oldest); s->oldest++) {
+    tl_unit *unit = &s->window[s->oldest % TL_WINDOW];
+    s->finished &= ~bit_of(s->oldest);
+    if (unit->failed) {
+      uint64_t at = unit->begin;
+      for (tl_command *c; (c = tl_queue_at(s->queue, &at, unit->end)); at += c->size) {
+        if (!c->failure) continue;
+        *s->failures_end = c->failure;
+        s->failures_end = &c->failure->next;
+        c->failure = NULL;
+      }
+    }
+    position = unit->end;
+    ticket = unit->ticket;
+  }
+  if (s->oldest == before) return;
+  atomic_store_explicit(&s->queue->retired_ticket, ticket, memory_order_relaxed);
+  atomic_store_explicit(&s->queue->retired, position, memory_order_release);
+}
+
+/* Wakes as many sleeping lanes as there is work for. */
+static void wake_lanes(tl_scheduler *s) {
+  unsigned items = count_bits(s->ready) + (s->open ? s->limit : 0);
+  unsigned free_lanes = s->limit > s->active ? s->limit - s->active : 0;
+  if (items == 0 || free_lanes == 0) return;
+  atomic_fetch_add(&s->events, 1);
+  unsigned sleepers = atomic_load(&s->sleepers);
+  for (unsigned i = 0; i < items && i < free_lanes && i < sleepers; i++) {
+    pthread_cond_signal(&s->work);
+  }
+}
+
+static void finish_unit(tl_scheduler *s, uint64_t number, bool failed) {
+  tl_unit *unit = &s->window[number % TL_WINDOW];
+  uint64_t bit = bit_of(number);
+  uint64_t at = unit->begin;
+  for (tl_command *c; (c = tl_queue_at(s->queue, &at, unit->end)); at += c->size) {
+    for (int i = 0; i < c->noperands; i++) {
+      c->operands[i].storage->readers &= ~bit;
+      c->operands[i].storage->writer &= ~bit;
+    }
+  }
+  unit->failed = failed;
+  s->open &= ~bit;
+  s->finished |= bit;
+  for (uint64_t mask = s->waiting; mask; mask &= mask - 1) {
+    uint64_t lowest = mask & (~mask + 1);
+    unsigned slot = 0;
+    while (lowest >> slot != 1) slot++;
+    s->window[slot].waits &= ~bit;
+    if (s->window[slot].waits == 0) {
+      s->waiting &= ~lowest;
+      s->ready |= lowest;
+    }
+  }
+  retire(s);
+  if (s->frontend_waits) pthread_cond_signal(&s->done);
+}
+
+/* ---- run ---- */
+
+typedef struct tl_work {
+  uint64_t unit;
+  bool starts; /* not yet begun: the whole unit, or the opening of its chunks */
+  unsigned chunk;
+} tl_work;
+
+/* Takes the oldest work there is; the lane is then active. */
+static bool pick(tl_scheduler *s, tl_work *work) {
+  for (;;) {
+    if (!(s->ready | s->open)) issue(s);
+    if (!(s->ready | s->open)) return false;
+    work->unit = oldest_of(s, s->ready | s->open);
+    uint64_t bit = bit_of(work->unit);
+    if (s->ready & bit) {
+      s->ready &= ~bit;
+      work->starts = true;
+      break;
+    }
+    tl_unit *unit = &s->window[work->unit % TL_WINDOW];
+    work->starts = false;
+    work->chunk = atomic_fetch_add(&unit->next_chunk, 1);
+    if (work->chunk < unit->command->chunks) break;
+    s->open &= ~bit; /* all chunks are taken */
+  }
+  s->active++;
+  return true;
+}
+
+static bool run_bundle(tl_scheduler *s, const tl_unit *unit) {
+  bool failed = false;
+  uint64_t at = unit->begin;
+  for (tl_command *c; (c = tl_queue_at(s->queue, &at, unit->end)); at += c->size) {
+    tl_execute_command(s->backend, s->pool, c);
+    failed |= c->failure != NULL;
+  }
+  return failed;
+}
+
+/* Runs chunks of a unit from `chunk` on, all that are left or one.  The next chunk is taken before
+ * this one is given up: as long as a lane holds a chunk, the unit is alive.  Returns whether the
+ * command is finished. */
+static bool run_chunks(tl_scheduler *s, tl_unit *unit, unsigned chunk, bool only_one) {
+  tl_command *command = unit->command;
+  for (;;) {
+    tl_execute_chunk(s->backend, command, chunk);
+    unsigned next = only_one ? command->chunks : atomic_fetch_add(&unit->next_chunk, 1);
+    bool more = next < command->chunks;
+    if (atomic_fetch_sub(&unit->chunks_left, 1) == 1) {
+      tl_execute_end(s->backend, s->pool, command);
+      return true;
+    }
+    if (!more) return false;
+    chunk = next;
+  }
+}
+
+/* Called and left with the lock held. */
+static void run(tl_scheduler *s, tl_work *work, tl_lane *lane, bool only_one) {
+  tl_unit *unit = &s->window[work->unit % TL_WINDOW];
+  if (s->ready | s->open) wake_lanes(s);
+  pthread_mutex_unlock(&s->lock);
+  uint64_t start = tl_clock();
+  bool finished, failed = false;
+  if (!work->starts) {
+    finished = run_chunks(s, unit, work->chunk, only_one);
+  } else if (!unit->command) {
+    failed = run_bundle(s, unit);
+    finished = true;
+  } else if (tl_execute_begin(s->backend, s->pool, unit->command)) {
+    atomic_store(&unit->next_chunk, 1);
+    atomic_store(&unit->chunks_left, unit->command->chunks);
+    pthread_mutex_lock(&s->lock);
+    s->open |= bit_of(work->unit);
+    wake_lanes(s);
+    pthread_mutex_unlock(&s->lock);
+    finished = run_chunks(s, unit, 0, only_one);
+  } else {
+    tl_execute_end(s->backend, s->pool, unit->command);
+    finished = true;
+  }
+  atomic_fetch_add_explicit(&lane->busy, tl_clock() - start, memory_order_relaxed);
+  pthread_mutex_lock(&s->lock);
+  s->active--;
+  if (finished) {
+    if (unit->command) failed = unit->command->failure != NULL;
+    finish_unit(s, work->unit, failed);
+  }
+}
+
+/* Looks, for a moment and without the lock, whether something to run turns up. */
+static void spin(tl_scheduler *s, unsigned events, uint64_t issued) {
+  for (uint64_t start = tl_clock(); tl_clock() - start < SPIN_TIME;) {
+    for (int i = 0; i < 32; i++) {
+      if (atomic_load_explicit(&s->events, memory_order_relaxed) != events ||
+          atomic_load_explicit(&s->queue->published, memory_order_relaxed) > issued) {
+        return;
+      }
+    }
+  }
+}
+
+void tl_scheduler_work(tl_scheduler *s, tl_lane *lane) {
+  tl_work work;
+  bool rested = false; /* has spun since it last ran something */
+  pthread_mutex_lock(&s->lock);
+  while (!s->stopping) {
+    if (s->active < s->limit && pick(s, &work)) {
+      run(s, &work, lane, false);
+      rested = false;
+      continue;
+    }
+    if (!rested && s->active < s->limit && s->next - s->oldest < TL_WINDOW) {
+      unsigned events = atomic_load(&s->events);
+      uint64_t issued = s->queue->issued;
+      pthread_mutex_unlock(&s->lock);
+      spin(s, events, issued);
+      pthread_mutex_lock(&s->lock);
+      rested = true;
+      continue;
+    }
+    /* Count itself asleep first, then look: tl_scheduler_notify publishes first, then counts. */
+    atomic_fetch_add(&s->sleepers, 1);
+    if (s->active >= s->limit || s->next - s->oldest == TL_WINDOW ||
+        atomic_load(&s->queue->published) == s->queue->issued) {
+      pthread_cond_wait(&s->work, &s->lock);
+    }
+    atomic_fetch_sub(&s->sleepers, 1);
+    rested = false;
+  }
+  pthread_mutex_unlock(&s->lock);
+}
+
+void tl_scheduler_notify(tl_scheduler *s) {
+  if (atomic_load(&s->sleepers) == 0) return;
+  pthread_mutex_lock(&s->lock);
+  pthread_cond_signal(&s->work);
+  pthread_mutex_unlock(&s->lock);
+}
+
+static void wait_done(tl_scheduler *s) {
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_nsec += INTERRUPT_POLL;
+  if (until.tv_nsec >= 1000000000) {
+    until.tv_nsec -= 1000000000;
+    until.tv_sec++;
+  }
+  s->frontend_waits = true;
+  pthread_cond_timedwait(&s->done, &s->lock, &until);
+  s->frontend_waits = false;
+}
+
+bool tl_scheduler_help(tl_scheduler *s, tl_lane *lane, bool (*reached)(const void *argument),
+                       const void *argument, bool (*interrupted)(void)) {
+  tl_work work;
+  pthread_mutex_lock(&s->lock);
+  s->limit++; /* the frontend's own core is free for lanes while it waits */
+  bool done;
+  while (!(done = reached(argument)) && !(interrupted && interrupted())) {
+    if (s->active < s->limit && pick(s, &work)) {
+      run(s, &work, lane, true);
+    } else {
+      wait_done(s);
+    }
+  }
+  s->limit--;
+  pthread_mutex_unlock(&s->lock);
+  return done;
+}
+
+void tl_scheduler_stop(tl_scheduler *s) {
+  pthread_mutex_lock(&s->lock);
+  s->stopping = true;
+  pthread_cond_broadcast(&s->work);
+  pthread_mutex_unlock(&s->lock);
+  atomic_fetch_add(&s->events, 1);
+}

@@ -1,0 +1,79 @@
+/* The scheduler: turns commands into units, and runs each when its operands are ready.
+ *
+ * It works like an out-of-order processor.  A window of 64 units is in flight.  Commands are issued
+ * into it in order: a large command is a unit, a run of small ones becomes one (a bundle), since it
+ * is the hand-over that costs.  A unit waits for the units whose results it reads or overwrites; a
+ * storage keeps them as a bit mask of the window, so a hazard is a bit and nothing is allocated.
+ * Ready units run on any lane, the oldest first; a large one is taken chunk by chunk by every free
+ * lane.  Finished units retire in order, which makes errors precise and frees the ring in order.
+ *
+ * One lock guards it all.  There is no scheduler thread: whichever lane has nothing to run issues
+ * the next commands. */
+#ifndef TL_ENGINE_SCHEDULER_H
+#define TL_ENGINE_SCHEDULER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "engine/backend.h"
+#include "engine/failure.h"
+#include "engine/pool.h"
+#include "engine/queue.h"
+
+enum { TL_WINDOW = 64 };
+
+typedef struct tl_unit {
+  uint64_t begin, end; /* positions in the queue */
+  uint64_t waits;      /* units that must finish first */
+  uint64_t ticket;     /* of its last command */
+  bool failed;         /* one of its commands has a failure of its own */
+  tl_command *command; /* when it is taken in chunks, else NULL */
+  atomic_uint next_chunk, chunks_left;
+} tl_unit;
+
+typedef struct tl_scheduler {
+  tl_queue *queue;
+  tl_backend *backend;
+  tl_pool *pool;
+
+  pthread_mutex_t lock;
+  pthread_cond_t work; /* lanes wait here for something to run */
+  pthread_cond_t done; /* the frontend waits here for something to finish */
+  tl_unit window[TL_WINDOW];
+  uint64_t oldest, next;                    /* units oldest .. next-1 are in flight */
+  uint64_t waiting, ready, open, finished; /* by window slot; open: chunks are there to take */
+  unsigned limit, active;  /* lanes that may run now, and that do */
+  bool frontend_waits;
+  bool stopping;
+  tl_failure *failures, **failures_end; /* retired, in program order */
+
+  alignas(64) atomic_uint sleepers; /* lanes asleep on `work` */
+  atomic_uint events;               /* changes when there is something new to run */
+} tl_scheduler;
+
+/* Time spent running commands, of one thread that may run them. */
+typedef struct tl_lane {
+  alignas(64) _Atomic uint64_t busy; /* nanoseconds */
+} tl_lane;
+
+tl_status tl_scheduler_init(tl_scheduler *scheduler, tl_queue *queue, tl_backend *backend,
+                            tl_pool *pool, tl_error *error);
+void tl_scheduler_destroy(tl_scheduler *scheduler);
+
+/* A worker's life: runs what is ready until `stopping` is set. */
+void tl_scheduler_work(tl_scheduler *scheduler, tl_lane *lane);
+
+/* The frontend's wait: runs what is ready on this thread too until reached(argument) or
+ * interrupted() is true (interrupted may be NULL).  Returns whether it was reached.  reached() is
+ * called under the lock. */
+bool tl_scheduler_help(tl_scheduler *scheduler, tl_lane *lane, bool (*reached)(const void *argument),
+                       const void *argument, bool (*interrupted)(void));
+
+/* After commands were published: wakes a lane if all that may run are asleep. */
+void tl_scheduler_notify(tl_scheduler *scheduler);
+
+void tl_scheduler_stop(tl_scheduler *scheduler); /* lanes leave tl_scheduler_work soon */
+
+uint64_t tl_clock(void); /* nanoseconds, monotonic */
+
+#endif

@@ -1,0 +1,150 @@
+#include "frontend/arguments.h"
+
+#include <math.h>
+#include <string.h>
+
+tl_dtype tl_check_dtype(lua_State *L, int index, const char *name) {
+  int dtype = lua_type(L, index) == LUA_TSTRING ? tl_dtype_find(lua_tostring(L, index)) : -1;
+  if (dtype < 0) {
+    luaL_error(L, "%s: '%s' is not a dtype: 'float32' or 'float64'", name,
+               luaL_tolstring(L, index, NULL));
+  }
+  return (tl_dtype)dtype;
+}
+
+void tl_check_device(lua_State *L, int index, const char *name) {
+  if (lua_type(L, index) != LUA_TSTRING || strcmp(lua_tostring(L, index), "cpu") != 0) {
+    luaL_error(L, "%s: there is no device '%s' here, only 'cpu'", name,
+               luaL_tolstring(L, index, NULL));
+  }
+}
+
+tl_options tl_check_options(lua_State *L, const char *name) {
+  tl_options options = {.dtype = TL_float32};
+  int top = lua_gettop(L);
+  if (top == 0 || lua_type(L, top) != LUA_TTABLE || lua_rawlen(L, top) > 0) return options;
+  bool any = false;
+  lua_pushnil(L);
+  while (lua_next(L, top)) {
+    any = true;
+    const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
+    if (key && strcmp(key, "dtype") == 0) {
+      options.dtype = tl_check_dtype(L, lua_gettop(L), name);
+    } else if (key && strcmp(key, "device") == 0) {
+      tl_check_device(L, lua_gettop(L), name);
+    } else {
+      luaL_error(L, "%s: unknown option '%s': dtype or device", name, luaL_tolstring(L, -2, NULL));
+    }
+    lua_pop(L, 1);
+  }
+  if (any || top > 1) lua_settop(L, top - 1); /* a lone {} is the size of a 0-dimensional tensor */
+  return options;
+}
+
+/* An integer, or a float with an integer's value. */
+static bool to_integer(lua_State *L, int index, int64_t *value) {
+  int is_integer = 0;
+  *value = 0;
+  if (lua_type(L, index) == LUA_TNUMBER) *value = lua_tointegerx(L, index, &is_integer);
+  return is_integer;
+}
+
+static int64_t check_one_size(lua_State *L, int index, const char *name, bool wildcard) {
+  int64_t size;
+  if (!to_integer(L, index, &size)) {
+    luaL_error(L, "%s: size %s is not an integer", name, luaL_tolstring(L, index, NULL));
+  }
+  if (size < 0 && !(wildcard && size == -1)) {
+    luaL_error(L, "%s: size %I is negative", name, (LUAI_UACINT)size);
+  }
+  return size;
+}
+
+int tl_check_size(lua_State *L, int first, const char *name, bool wildcard, int64_t *shape) {
+  int top = lua_gettop(L);
+  bool table = top >= first && lua_type(L, first) == LUA_TTABLE;
+  if (top < first) luaL_error(L, "%s: a size is missing: numbers or a table", name);
+  if (table && top > first) luaL_error(L, "%s: too many arguments after the size", name);
+  int64_t ndim = table ? (int64_t)lua_rawlen(L, first) : top - first + 1;
+  if (ndim > TL_MAX_DIMS) {
+    luaL_error(L, "%s: %I dimensions are too many: at most %d", name, (LUAI_UACINT)ndim,
+               TL_MAX_DIMS);
+  }
+  for (int d = 0; d < ndim; d++) {
+    if (!table) {
+      shape[d] = check_one_size(L, first + d, name, wildcard);
+      continue;
+    }
+    lua_rawgeti(L, first, d + 1);
+    shape[d] = check_one_size(L, lua_gettop(L), name, wildcard);
+    lua_pop(L, 1);
+  }
+  return (int)ndim;
+}
+
+void tl_check_shape(lua_State *L, int first, const char *name, tl_dtype dtype, tl_view *view) {
+  int64_t shape[TL_MAX_DIMS];
+  tl_error error;
+  int ndim = tl_check_size(L, first, name, false, shape);
+  if (tl_view_make(view, dtype, ndim, shape, &error) != TL_OK) {
+    luaL_error(L, "%s: %s", name, error.text);
+  }
+}
+
+int64_t tl_check_integer(lua_State *L, int index, const char *name) {
+  int64_t value;
+  if (!to_integer(L, index, &value)) {
+    luaL_error(L, "%s: argument %d must be an integer, not %s", name, index,
+               lua_isnone(L, index)               ? "missing"
+               : lua_type(L, index) == LUA_TNUMBER ? lua_tostring(L, index)
+                                                   : luaL_typename(L, index));
+  }
+  return value;
+}
+
+double tl_check_number(lua_State *L, int index, const char *name) {
+  if (lua_type(L, index) != LUA_TNUMBER) {
+    luaL_error(L, "%s: argument %d must be a number, not %s", name, index,
+               lua_isnone(L, index) ? "missing" : luaL_typename(L, index));
+  }
+  return lua_tonumber(L, index);
+}
+
+void tl_check_count(lua_State *L, int most, const char *name) {
+  if (lua_gettop(L) > most) {
+    luaL_error(L, "%s: %d arguments are too many: at most %d", name, lua_gettop(L), most);
+  }
+}
+
+/* Counting from 1, or from the end when negative; -1 when out of range. */
+static int64_t resolve(int64_t index, int64_t size) {
+  if (index >= 1 && index <= size) return index - 1;
+  if (index <= -1 && index >= -size) return size + index;
+  return -1;
+}
+
+int tl_check_dim(lua_State *L, int index, const char *name, const tl_view *view) {
+  int64_t given = tl_check_integer(L, index, name), dim = resolve(given, view->ndim);
+  char text[TL_SHAPE_TEXT];
+  if (dim < 0) {
+    luaL_error(L, "%s: dimension %I is out of range for a tensor of size %s", name,
+               (LUAI_UACINT)given, tl_view_shape_text(view, text));
+  }
+  return (int)dim;
+}
+
+int64_t tl_check_index(lua_State *L, int index, const char *name, const tl_view *view, int dim) {
+  int64_t given, position;
+  if (!to_integer(L, index, &given)) {
+    luaL_error(L, "%s: an index must be an integer or a range, not %s", name,
+               lua_type(L, index) == LUA_TNUMBER ? lua_tostring(L, index)
+                                                 : luaL_typename(L, index));
+  }
+  position = resolve(given, view->shape[dim]);
+  char text[TL_SHAPE_TEXT];
+  if (position < 0) {
+    luaL_error(L, "%s: index %I is out of range for dimension %d of a tensor of size %s", name,
+               (LUAI_UACINT)given, dim + 1, tl_view_shape_text(view, text));
+  }
+  return position;
+}

@@ -1,0 +1,39 @@
+/* Arguments of the surface: sizes, options, dimensions, numbers.  `name` is the function's name,
+ * with which every error begins. */
+#ifndef TL_FRONTEND_ARGUMENTS_H
+#define TL_FRONTEND_ARGUMENTS_H
+
+#include "frontend/tensor.h"
+
+typedef struct tl_options {
+  tl_dtype dtype;
+} tl_options;
+
+/* When the last argument is a table of options, takes it off the stack and reads it; an array (a
+ * size) stays.  Raises for an option that there is not. */
+tl_options tl_check_options(lua_State *L, const char *name);
+
+/* The size in arguments first .. top: numbers or one table.  A size of -1 is allowed where
+ * `wildcard` says so.  Returns the number of dimensions. */
+int tl_check_size(lua_State *L, int first, const char *name, bool wildcard, int64_t *shape);
+
+/* The contiguous view of that size. */
+void tl_check_shape(lua_State *L, int first, const char *name, tl_dtype dtype, tl_view *view);
+
+/* A Lua dimension (from 1, or negative from the end) of a tensor, as one from 0. */
+int tl_check_dim(lua_State *L, int index, const char *name, const tl_view *view);
+
+/* A Lua index (likewise) into dimension `dim` (from 0), as one from 0. */
+int64_t tl_check_index(lua_State *L, int index, const char *name, const tl_view *view, int dim);
+
+/* A number; strings are not converted. */
+double tl_check_number(lua_State *L, int index, const char *name);
+int64_t tl_check_integer(lua_State *L, int index, const char *name);
+
+/* At most `most` arguments. */
+void tl_check_count(lua_State *L, int most, const char *name);
+
+tl_dtype tl_check_dtype(lua_State *L, int index, const char *name);
+void tl_check_device(lua_State *L, int index, const char *name);
+
+#endif

@@ -1,0 +1,205 @@
+#include "frontend/context.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "backend/cpu/cpu.h"
+#include "frontend/interrupt.h"
+
+/* The collector hears of this many bytes at a time. */
+static const size_t CHARGE_STEP = 8 << 20;
+
+/* A full collection runs when the live bytes have grown by half and by this much more since the
+ * last: young collections, which are cheap, do not find what has lived through two of them. */
+static const size_t FULL_MARGIN = 64 << 20;
+
+static tl_context *contexts;
+static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- the environment ---- */
+
+static int environment_threads(lua_State *L) {
+  const char *text = getenv("TENSORLUA_THREADS");
+  if (!text || !*text) return tl_cpu_cores();
+  char *end;
+  long threads = strtol(text, &end, 10);
+  if (*end || threads < 1 || threads > 1024) {
+    luaL_error(L, "TENSORLUA_THREADS: '%s' is not a number from 1 to 1024", text);
+  }
+  return (int)threads;
+}
+
+/* A number of bytes, with K, M, G or T behind it for powers of 1024. */
+static size_t environment_memory(lua_State *L) {
+  const char *text = getenv("TENSORLUA_MEMORY");
+  if (!text || !*text) return tl_cpu_memory() / 5 * 4;
+  char *end;
+  double bytes = strtod(text, &end);
+  const char *units = "KMGT", *unit = *end ? strchr(units, *end) : NULL;
+  if (unit) {
+    for (const char *u = units; u <= unit; u++) bytes *= 1024;
+    end++;
+  }
+  if (*end || !(bytes >= 1 && bytes < 1e18)) {
+    luaL_error(L, "TENSORLUA_MEMORY: '%s' is not a size such as 512M or 4G", text);
+  }
+  return (size_t)bytes;
+}
+
+static bool environment_synchronous(lua_State *L) {
+  const char *text = getenv("TENSORLUA_SYNC");
+  if (!text || !*text || strcmp(text, "0") == 0) return false;
+  if (strcmp(text, "1") != 0) luaL_error(L, "TENSORLUA_SYNC: '%s' is neither 0 nor 1", text);
+  return true;
+}
+
+static void environment_device(lua_State *L) {
+  const char *text = getenv("TENSORLUA_DEVICE");
+  if (text && *text && strcmp(text, "cpu") != 0) {
+    luaL_error(L, "TENSORLUA_DEVICE: there is no device '%s' here, only 'cpu'", text);
+  }
+}
+
+static uint64_t fresh_seed(void) {
+  uint64_t seed;
+  FILE *file = fopen("/dev/urandom", "rb");
+  bool read = file && fread(&seed, sizeof seed, 1, file) == 1;
+  if (file) fclose(file);
+  if (!read) seed = (uint64_t)time(NULL) * 1000003u ^ (uint64_t)getpid();
+  return seed >> 11; /* so that it prints as a Lua integer and fits a double */
+}
+
+/* ---- life ---- */
+
+static void stop_at_exit(void) { tl_context_stop_all(); }
+
+static int close_context(lua_State *L) {
+  tl_context *context = lua_touserdata(L, 1);
+  tl_context_stop(context);
+  pthread_mutex_lock(&contexts_lock);
+  for (tl_context **link = &contexts; *link; link = &(*link)->next) {
+    if (*link != context) continue;
+    *link = context->next;
+    break;
+  }
+  pthread_mutex_unlock(&contexts_lock);
+  while (context->sources) {
+    tl_source_name *name = context->sources;
+    context->sources = name->next;
+    free(name);
+  }
+  return 0;
+}
+
+tl_context *tl_context_push(lua_State *L) {
+  tl_context *context = lua_newuserdatauv(L, sizeof *context, 0);
+  memset(context, 0, sizeof *context);
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, close_context);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  context->threads = environment_threads(L);
+  environment_device(L);
+  environment_synchronous(L);
+  environment_memory(L);
+  context->seed = fresh_seed();
+  static bool registered;
+  pthread_mutex_lock(&contexts_lock);
+  if (!registered) registered = atexit(stop_at_exit) == 0;
+  context->next = contexts;
+  contexts = context;
+  pthread_mutex_unlock(&contexts_lock);
+  return context;
+}
+
+void tl_context_stop(tl_context *context) {
+  if (context->engine) tl_engine_close(context->engine);
+  context->engine = NULL;
+  context->stopped = true;
+}
+
+void tl_context_stop_all(void) {
+  pthread_mutex_lock(&contexts_lock);
+  for (tl_context *context = contexts; context; context = context->next) tl_context_stop(context);
+  pthread_mutex_unlock(&contexts_lock);
+}
+
+tl_engine *tl_context_engine(lua_State *L, tl_context *context) {
+  if (context->engine) return context->engine;
+  if (context->stopped) luaL_error(L, "tensor: the engine has been stopped");
+  tl_error error;
+  tl_engine_options options = {
+      .threads = context->threads,
+      .synchronous = environment_synchronous(L),
+      .memory = environment_memory(L),
+      .faults = getenv("TENSORLUA_FAULT"),
+      .interrupted = tl_interrupt_pending,
+  };
+  const char *isa = getenv("TENSORLUA_ISA");
+  if (tl_cpu_open(&options.backend, isa && *isa ? isa : NULL, &error) != TL_OK ||
+      tl_engine_open(&context->engine, &options, &error) != TL_OK) {
+    tl_raise(L, &error);
+  }
+  return context->engine;
+}
+
+/* ---- the collector ---- */
+
+void tl_context_charge(lua_State *L, tl_context *context, size_t bytes) {
+  context->uncharged += bytes;
+  if (context->uncharged < CHARGE_STEP) return;
+  if (!lua_gc(L, LUA_GCISRUNNING)) return;
+  if (context->live > context->live_at_full / 2 * 3 + FULL_MARGIN) {
+    lua_gc(L, LUA_GCCOLLECT);
+    context->live_at_full = context->live;
+  } else {
+    size_t kilobytes = context->uncharged >> 10;
+    lua_gc(L, LUA_GCSTEP, kilobytes < 1 << 20 ? (int)kilobytes : 1 << 20);
+  }
+  context->uncharged = 0;
+}
+
+/* ---- errors and where they come from ---- */
+
+static const char *remember(lua_State *L, tl_context *context, const char *text) {
+  tl_source_name **link = &context->sources;
+  for (; *link; link = &(*link)->next) {
+    if (strcmp((*link)->text, text) == 0) break;
+  }
+  tl_source_name *name = *link;
+  if (name) {
+    *link = name->next;
+  } else if (!(name = malloc(sizeof *name))) {
+    luaL_error(L, "not enough memory");
+    return NULL;
+  } else {
+    snprintf(name->text, sizeof name->text, "%s", text);
+  }
+  name->next = context->sources;
+  context->sources = name;
+  return name->text;
+}
+
+void tl_context_source(lua_State *L, tl_context *context, const char **source, int *line) {
+  lua_Debug call;
+  for (int level = 1; lua_getstack(L, level, &call); level++) {
+    lua_getinfo(L, "Sl", &call);
+    if (call.currentline < 0) continue; /* a C function */
+    *line = call.currentline;
+    *source = context->sources && strcmp(context->sources->text, call.short_src) == 0
+                  ? context->sources->text
+                  : remember(L, context, call.short_src);
+    return;
+  }
+  *source = "?";
+  *line = 0;
+}
+
+int tl_raise(lua_State *L, const tl_error *error) {
+  if (error->status == TL_INTERRUPTED) return tl_interrupt_raise(L);
+  return luaL_error(L, "%s", error->text);
+}

@@ -1,0 +1,80 @@
+/* Waiting for everything, timing, threads, seeds. */
+#include <string.h>
+
+#include "engine/scheduler.h"
+#include "frontend/arguments.h"
+#include "frontend/embedded.h"
+#include "frontend/functions.h"
+
+static int sync(lua_State *L) {
+  tl_check_count(L, 1, "sync");
+  if (!lua_isnoneornil(L, 1)) tl_check_device(L, 1, "sync");
+  tl_context *context = tl_context_of(L);
+  tl_error error;
+  if (context->engine && tl_engine_drain(context->engine, &error) != TL_OK) tl_raise(L, &error);
+  return 0;
+}
+
+static int manual_seed(lua_State *L) {
+  tl_context *context = tl_context_of(L);
+  tl_check_count(L, 1, "manual_seed");
+  context->seed = (uint64_t)tl_check_integer(L, 1, "manual_seed");
+  context->position = 0;
+  return 0;
+}
+
+static int initial_seed(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)tl_context_of(L)->seed);
+  return 1;
+}
+
+static int set_num_threads(lua_State *L) {
+  tl_context *context = tl_context_of(L);
+  tl_check_count(L, 1, "set_num_threads");
+  int64_t threads = tl_check_integer(L, 1, "set_num_threads");
+  if (threads < 1 || threads > 1024) {
+    luaL_error(L, "set_num_threads: %I is not a number from 1 to 1024", (LUAI_UACINT)threads);
+  }
+  tl_error error;
+  if (context->engine &&
+      tl_engine_set_threads(context->engine, (int)threads, &error) != TL_OK) {
+    tl_raise(L, &error);
+  }
+  context->threads = (int)threads;
+  return 0;
+}
+
+static int get_num_threads(lua_State *L) {
+  lua_pushinteger(L, tl_context_of(L)->threads);
+  return 1;
+}
+
+int tl_control_measure(lua_State *L) {
+  tl_engine_counters counters = {0};
+  tl_context *context = tl_context_of(L);
+  if (context->engine) tl_engine_count(context->engine, &counters);
+  lua_pushnumber(L, (lua_Number)tl_clock() * 1e-9);
+  lua_pushnumber(L, (lua_Number)counters.blocked * 1e-9);
+  lua_pushnumber(L, (lua_Number)counters.busy * 1e-9);
+  lua_pushinteger(L, (lua_Integer)(counters.enqueued - counters.retired));
+  return 4;
+}
+
+/* benchmark([name,] f [, options]); what it does is said in Lua, in tensor.benchmark. */
+static int benchmark(lua_State *L) {
+  int arguments = lua_gettop(L);
+  tl_embedded_require(L, "tensor.benchmark");
+  lua_insert(L, 1);
+  lua_call(L, arguments, LUA_MULTRET);
+  return lua_gettop(L);
+}
+
+const luaL_Reg tl_control_functions[] = {
+    {"sync", sync},
+    {"benchmark", benchmark},
+    {"manual_seed", manual_seed},
+    {"initial_seed", initial_seed},
+    {"set_num_threads", set_num_threads},
+    {"get_num_threads", get_num_threads},
+    {NULL, NULL},
+};

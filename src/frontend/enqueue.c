@@ -1,0 +1,108 @@
+#include "frontend/enqueue.h"
+
+#include <stdalign.h>
+#include <string.h>
+
+void tl_enqueue(lua_State *L, tl_draft *draft) {
+  tl_context *context = tl_context_of(L);
+  tl_error error;
+  tl_context_source(L, context, &draft->source, &draft->line);
+  if (tl_engine_submit(context->engine, draft, &error) != TL_OK) tl_raise(L, &error);
+}
+
+tl_operand tl_operand_of(const tl_tensor *tensor, const tl_view *view, int access) {
+  return (tl_operand){
+      .storage = tensor->storage,
+      .offset = view->offset,
+      .shape = view->shape,
+      .stride = view->stride,
+      .dtype = view->dtype,
+      .ndim = view->ndim,
+      .access = (uint8_t)access,
+  };
+}
+
+/* Whether writing out element by element changes elements of `input` that are still to be read. */
+static bool conflicts(const tl_tensor *out, const tl_tensor *input) {
+  return input->storage == out->storage && !tl_view_is_same(&input->view, &out->view) &&
+         tl_view_may_overlap(&input->view, &out->view);
+}
+
+/* All views are one run of as many elements. */
+static bool make_flat_loop(tl_loop *loop, int nviews, const tl_view *const *views) {
+  for (int v = 0; v < nviews; v++) {
+    if (!tl_view_same_shape(views[v], views[0]) || !tl_view_is_contiguous(views[v])) return false;
+    loop->stride[v][0] = 1;
+  }
+  loop->ndim = 1;
+  loop->shape[0] = tl_view_numel(views[0]);
+  return true;
+}
+
+void tl_enqueue_step(lua_State *L, tl_op op, tl_tensor *out, bool fresh, tl_dtype dtype,
+                     const tl_step *step, int ninputs, const tl_tensor *const *inputs) {
+  const tl_tensor *tensors[TL_MAX_LOOP_VIEWS] = {out};
+  const tl_view *views[TL_MAX_LOOP_VIEWS] = {&out->view};
+  for (int i = 0; i < ninputs; i++) {
+    tensors[i + 1] = conflicts(out, inputs[i])
+                         ? tl_enqueue_copy(L, op, inputs[i], (tl_dtype)inputs[i]->view.dtype)
+                         : inputs[i];
+    views[i + 1] = &tensors[i + 1]->view;
+  }
+  int nviews = ninputs + 1;
+  tl_loop loop;
+  if (!make_flat_loop(&loop, nviews, views)) {
+    tl_view expanded[TL_MAX_LOOP_VIEWS];
+    for (int v = 1; v < nviews; v++) {
+      tl_view_expand(&expanded[v], views[v], out->view.ndim, out->view.shape);
+      views[v] = &expanded[v];
+    }
+    tl_loop_make(&loop, nviews, views);
+  }
+
+  tl_operand operands[TL_MAX_LOOP_VIEWS];
+  for (int v = 0; v < nviews; v++) {
+    operands[v] = (tl_operand){
+        .storage = tensors[v]->storage,
+        .offset = tensors[v]->view.offset,
+        .shape = loop.shape,
+        .stride = loop.stride[v],
+        .dtype = tensors[v]->view.dtype,
+        .ndim = (uint8_t)loop.ndim,
+        .access = TL_READ,
+    };
+  }
+  size_t written = (size_t)tl_view_numel(&out->view) * tl_dtype_size((tl_dtype)out->view.dtype);
+  bool whole = fresh || written == out->storage->bytes; /* what is read is an operand of its own */
+  operands[0].access = whole ? TL_WRITE | TL_WHOLE : TL_WRITE;
+
+  alignas(tl_program) char buffer[sizeof(tl_program) + sizeof(tl_step)];
+  tl_program *program = (tl_program *)(void *)buffer;
+  program->dtype = (uint8_t)dtype;
+  program->nsteps = step ? 1 : 0;
+  if (step) memcpy(buffer + sizeof *program, step, sizeof *step);
+  tl_draft draft = {
+      .op = op,
+      .noperands = nviews,
+      .operands = operands,
+      .parameters = program,
+      .parameters_size = sizeof *program + (step ? sizeof *step : 0),
+  };
+  tl_enqueue(L, &draft);
+}
+
+tl_tensor *tl_enqueue_copy(lua_State *L, tl_op op, const tl_tensor *tensor, tl_dtype dtype) {
+  tl_view view;
+  tl_error error;
+  if (tl_view_make(&view, dtype, tensor->view.ndim, tensor->view.shape, &error) != TL_OK) {
+    luaL_error(L, "%s: %s", tl_ops[op].name, error.text);
+  }
+  tl_tensor *copy = tl_tensor_new(L, &view, tl_ops[op].name);
+  tl_enqueue_step(L, op, copy, true, dtype, NULL, 1, &tensor);
+  return copy;
+}
+
+void tl_enqueue_fill(lua_State *L, tl_op op, tl_tensor *out, bool fresh, double value) {
+  tl_step step = {.op = (uint16_t)op, .out = 0, .immediate = value};
+  tl_enqueue_step(L, op, out, fresh, (tl_dtype)out->view.dtype, &step, 0, NULL);
+}

@@ -1,0 +1,29 @@
+/* The C functions of the library, by file.  Each list is of functions or methods or both; the
+ * library's table and the tensors' methods are made from them (library.c). */
+#ifndef TL_FRONTEND_FUNCTIONS_H
+#define TL_FRONTEND_FUNCTIONS_H
+
+#include <lauxlib.h>
+
+extern const luaL_Reg tl_create_functions[];      /* zeros, randn, ...: functions only */
+extern const luaL_Reg tl_elementwise_functions[]; /* from ops.def */
+extern const luaL_Reg tl_elementwise_metamethods[];
+extern const luaL_Reg tl_inplace_functions[]; /* fill_, copy_, ... */
+extern const luaL_Reg tl_matmul_functions[];
+extern const luaL_Reg tl_reduce_functions[];
+extern const luaL_Reg tl_shape_functions[]; /* reshape, size, stride, ... */
+extern const luaL_Reg tl_read_functions[];  /* item, totable, allclose, ... */
+extern const luaL_Reg tl_read_metamethods[];
+extern const luaL_Reg tl_index_metamethods[];
+extern const luaL_Reg tl_control_functions[]; /* sync, manual_seed, ...: functions only */
+
+int tl_create_tensor(lua_State *L); /* tensor(table), without the library itself as argument */
+
+/* For tensor.benchmark: pushes seconds now, seconds that the frontend was blocked, seconds of all
+ * lanes at work, and how many operations are queued. */
+int tl_control_measure(lua_State *L);
+
+/* __index: upvalue 3 is the table of methods. */
+int tl_index_read(lua_State *L);
+
+#endif

@@ -1,0 +1,148 @@
+#include "frontend/library.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "frontend/context.h"
+#include "frontend/embedded.h"
+#include "frontend/functions.h"
+#include "frontend/tensor.h"
+#include "version.h"
+
+/* Registry keys, by address: the context, and the table of modules (see embedded.h) with the
+ * library at its index 1. */
+static const char context_key, modules_key;
+
+/* ---- Lua files compiled in ---- */
+
+void tl_embedded_require(lua_State *L, const char *module) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &modules_key);
+  if (lua_getfield(L, -1, module) != LUA_TNIL) {
+    lua_remove(L, -2);
+    return;
+  }
+  lua_pop(L, 1);
+  const tl_embedded *file = tl_embedded_files;
+  while (file->module && strcmp(file->module, module) != 0) file++;
+  if (!file->module) luaL_error(L, "module '%s' is not part of this program", module);
+  lua_pushfstring(L, "@%s", file->path);
+  if (luaL_loadbufferx(L, (const char *)file->text, file->size, lua_tostring(L, -1), "t") !=
+      LUA_OK) {
+    lua_error(L);
+  }
+  lua_pushstring(L, module);
+  lua_rawgeti(L, -4, 1);
+  lua_call(L, 2, 1);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -4, module);
+  lua_replace(L, -3);
+  lua_pop(L, 1);
+}
+
+/* The same through require(), for scripts and tests: package.preload's loaders. */
+static int preload(lua_State *L) {
+  tl_embedded_require(L, luaL_checkstring(L, 1));
+  return 1;
+}
+
+/* ---- the library's table ---- */
+
+/* Adds functions, which have the library's upvalues, to the table on top of the stack. */
+static void add(lua_State *L, int metatable, int context, const luaL_Reg *functions) {
+  for (const luaL_Reg *f = functions; f->func; f++) {
+    if (!f->name) continue;
+    lua_pushvalue(L, metatable);
+    lua_pushvalue(L, context);
+    lua_pushcclosure(L, f->func, TL_UPVALUES);
+    lua_setfield(L, -2, f->name);
+  }
+}
+
+/* tensor{...}: the library is the first argument of its own __call. */
+static int call(lua_State *L) {
+  lua_remove(L, 1);
+  return tl_create_tensor(L);
+}
+
+int luaopen_tensor(lua_State *L) {
+  static const luaL_Reg *const methods[] = {
+      tl_elementwise_functions, tl_inplace_functions, tl_matmul_functions,
+      tl_reduce_functions,      tl_shape_functions,   tl_read_functions,
+  };
+  static const luaL_Reg *const functions[] = {tl_create_functions, tl_control_functions};
+  static const luaL_Reg *const metamethods[] = {
+      tl_elementwise_metamethods, tl_read_metamethods, tl_index_metamethods};
+  static const luaL_Reg closers[] = {
+      {"__gc", tl_tensor_close}, {"__close", tl_tensor_close}, {NULL, NULL}};
+  static const luaL_Reg callers[] = {{"__call", call}, {NULL, NULL}};
+  static const luaL_Reg internals[] = {{"measure", tl_control_measure}, {NULL, NULL}};
+  enum { COUNT = sizeof methods / sizeof methods[0] };
+
+  luaL_checkversion(L);
+  lua_settop(L, 0);
+  tl_context *context = tl_context_push(L);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &context_key);
+  lua_newtable(L);                    /* 1: the metatable */
+  lua_pushlightuserdata(L, context);  /* 2: the context */
+  lua_newtable(L);                    /* 3: the methods */
+  lua_newtable(L);                    /* 4: the library */
+  for (int i = 0; i < COUNT; i++) {
+    lua_pushvalue(L, 3);
+    add(L, 1, 2, methods[i]);
+    lua_pop(L, 1);
+    add(L, 1, 2, methods[i]);
+  }
+  for (int i = 0; i < 2; i++) add(L, 1, 2, functions[i]);
+  lua_pushliteral(L, TL_VERSION);
+  lua_setfield(L, 4, "VERSION");
+  for (int dtype = 0; dtype < TL_DTYPE_COUNT; dtype++) {
+    lua_pushstring(L, tl_dtype_name((tl_dtype)dtype));
+    lua_pushvalue(L, -1);
+    lua_rawset(L, 4);
+  }
+  lua_newtable(L); /* the library's own metatable */
+  add(L, 1, 2, callers);
+  lua_setmetatable(L, 4);
+
+  lua_pushvalue(L, 1);
+  for (int i = 0; i < 3; i++) add(L, 1, 2, metamethods[i]);
+  add(L, 1, 2, closers);
+  for (int i = 1; i <= 3; i++) lua_pushvalue(L, i);
+  lua_pushcclosure(L, tl_index_read, TL_UPVALUES + 1);
+  lua_setfield(L, 1, "__index");
+  lua_pushliteral(L, "tensor");
+  lua_setfield(L, 1, "__name");
+  lua_pushliteral(L, "tensor");
+  lua_setfield(L, 1, "__metatable");
+  lua_settop(L, 4);
+
+  lua_newtable(L); /* the modules */
+  lua_newtable(L);
+  add(L, 1, 2, internals);
+  lua_pushvalue(L, 4);
+  lua_setfield(L, -2, "tensor");
+  lua_rawseti(L, 5, 1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &modules_key);
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  for (const tl_embedded *file = tl_embedded_files; file->module; file++) {
+    lua_pushcfunction(L, preload);
+    lua_setfield(L, -2, file->module);
+  }
+  lua_settop(L, 4);
+  return 1;
+}
+
+/* ---- the end ---- */
+
+void tl_library_finish(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &context_key);
+  tl_context *context = lua_touserdata(L, -1);
+  tl_error error;
+  if (context && context->engine && tl_engine_drain(context->engine, &error) != TL_OK) {
+    if (error.status == TL_INTERRUPTED) tl_raise(L, &error);
+    lua_pushstring(L, error.text);
+    lua_error(L);
+  }
+}
+
+void tl_library_stop(void) { tl_context_stop_all(); }

@@ -1,0 +1,148 @@
+/* The blockers that give values: item, totable, tostring, comparisons to a boolean, wait. */
+#include "frontend/arguments.h"
+#include "frontend/embedded.h"
+#include "frontend/enqueue.h"
+#include "frontend/functions.h"
+#include "tensor/parameters.h"
+
+static double element(const tl_tensor *x, const char *data, int64_t at) {
+  return tl_dtype_load((tl_dtype)x->view.dtype,
+                       data + (size_t)at * tl_dtype_size((tl_dtype)x->view.dtype));
+}
+
+static double read_item(lua_State *L, const tl_tensor *x, const char *name) {
+  if (tl_view_numel(&x->view) != 1) {
+    char text[TL_SHAPE_TEXT];
+    luaL_error(L, "%s: wants one element, not a tensor of size %s%s", name,
+               tl_view_shape_text(&x->view, text),
+               name[0] == '<' ? ": element by element it is :lt() or :le()" : "");
+  }
+  return element(x, tl_tensor_read(L, x), x->view.offset);
+}
+
+static int item(lua_State *L) {
+  lua_pushnumber(L, read_item(L, tl_tensor_check(L, 1, "item"), "item"));
+  return 1;
+}
+
+static void push_level(lua_State *L, const tl_tensor *x, const char *data, int dim, int64_t at) {
+  if (dim == x->view.ndim) {
+    lua_pushnumber(L, element(x, data, at));
+    return;
+  }
+  int64_t size = x->view.shape[dim];
+  lua_createtable(L, size < INT32_MAX ? (int)size : 0, 0);
+  for (int64_t i = 0; i < size; i++) {
+    push_level(L, x, data, dim + 1, at + i * x->view.stride[dim]);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
+static int totable(lua_State *L) {
+  const tl_tensor *x = tl_tensor_check(L, 1, "totable");
+  tl_check_count(L, 1, "totable");
+  push_level(L, x, tl_tensor_read(L, x), 0, x->view.offset);
+  return 1;
+}
+
+static int wait(lua_State *L) {
+  tl_tensor_read(L, tl_tensor_check(L, 1, "wait"));
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* How it is written is said in Lua, in tensor.format. */
+static int tostring(lua_State *L) {
+  tl_tensor_read(L, tl_tensor_check(L, 1, "tostring"));
+  tl_embedded_require(L, "tensor.format");
+  lua_getfield(L, -1, "format");
+  lua_pushvalue(L, 1);
+  lua_call(L, 1, 1);
+  return 1;
+}
+
+static int concat(lua_State *L) {
+  luaL_tolstring(L, 1, NULL);
+  luaL_tolstring(L, 2, NULL);
+  lua_concat(L, 2);
+  return 1;
+}
+
+/* ---- comparisons ---- */
+
+/* How many elements of x and y, broadcast to each other, are not close. */
+static double count_differing(lua_State *L, tl_op op, const tl_tensor *x, const tl_tensor *y,
+                              const tl_compare *parameters) {
+  const char *name = tl_ops[op].name;
+  tl_view both, one, expanded_x, expanded_y;
+  tl_error error;
+  if (tl_view_broadcast(&both, TL_float64, &x->view, &y->view, name, &error) != TL_OK) {
+    tl_raise(L, &error);
+  }
+  tl_view_make(&one, TL_float64, 0, NULL, &error);
+  tl_tensor *count = tl_tensor_new(L, &one, name);
+  tl_view_expand(&expanded_x, &x->view, both.ndim, both.shape);
+  tl_view_expand(&expanded_y, &y->view, both.ndim, both.shape);
+  tl_operand operands[] = {tl_operand_of(count, &one, TL_WRITE | TL_WHOLE),
+                           tl_operand_of(x, &expanded_x, TL_READ),
+                           tl_operand_of(y, &expanded_y, TL_READ)};
+  tl_draft draft = {
+      .op = op,
+      .noperands = 3,
+      .operands = operands,
+      .parameters = parameters,
+      .parameters_size = sizeof *parameters,
+  };
+  tl_enqueue(L, &draft);
+  return read_item(L, count, name);
+}
+
+static int equal(lua_State *L) {
+  const tl_tensor *x = tl_tensor_test(L, 1), *y = tl_tensor_test(L, 2);
+  bool same = false;
+  if (x && y) {
+    tl_tensor_check(L, 1, "equal");
+    tl_tensor_check(L, 2, "equal");
+    tl_compare exactly = {0, 0};
+    same = x->view.dtype == y->view.dtype && tl_view_same_shape(&x->view, &y->view) &&
+           count_differing(L, TL_OP_equal, x, y, &exactly) == 0;
+  }
+  lua_pushboolean(L, same);
+  return 1;
+}
+
+static int allclose(lua_State *L) {
+  const tl_tensor *x = tl_tensor_check(L, 1, "allclose"), *y = tl_tensor_check(L, 2, "allclose");
+  tl_check_count(L, 4, "allclose");
+  tl_compare parameters = {1e-5, 1e-8};
+  if (!lua_isnoneornil(L, 3)) parameters.relative = tl_check_number(L, 3, "allclose");
+  if (!lua_isnoneornil(L, 4)) parameters.absolute = tl_check_number(L, 4, "allclose");
+  lua_pushboolean(L, count_differing(L, TL_OP_allclose, x, y, &parameters) == 0);
+  return 1;
+}
+
+static double one_operand(lua_State *L, int index, const char *name) {
+  return lua_type(L, index) == LUA_TNUMBER
+             ? lua_tonumber(L, index)
+             : read_item(L, tl_tensor_check(L, index, name), name);
+}
+
+static int less(lua_State *L) {
+  lua_pushboolean(L, one_operand(L, 1, "<") < one_operand(L, 2, "<"));
+  return 1;
+}
+
+static int less_equal(lua_State *L) {
+  lua_pushboolean(L, one_operand(L, 1, "<=") <= one_operand(L, 2, "<="));
+  return 1;
+}
+
+const luaL_Reg tl_read_functions[] = {
+    {"item", item},         {"totable", totable}, {"tostring", tostring}, {"wait", wait},
+    {"allclose", allclose}, {"equal", equal},     {NULL, NULL},
+};
+
+const luaL_Reg tl_read_metamethods[] = {
+    {"__tostring", tostring}, {"__concat", concat}, {"__eq", equal},
+    {"__lt", less},           {"__le", less_equal}, {NULL, NULL},
+};

@@ -1,0 +1,89 @@
+#include "frontend/tensor.h"
+
+#include <string.h>
+
+static const char tensor_tag;
+
+tl_tensor *tl_tensor_test(lua_State *L, int index) {
+  tl_tensor *tensor = lua_touserdata(L, index);
+  if (!tensor || lua_type(L, index) != LUA_TUSERDATA || lua_rawlen(L, index) != sizeof *tensor) {
+    return NULL;
+  }
+  return tensor->tag == &tensor_tag ? tensor : NULL;
+}
+
+tl_tensor *tl_tensor_check(lua_State *L, int index, const char *name) {
+  tl_tensor *tensor = tl_tensor_test(L, index);
+  if (!tensor) {
+    luaL_error(L, "%s: argument %d must be a tensor, not %s", name, index,
+               lua_isnone(L, index) ? "missing" : luaL_typename(L, index));
+  } else if (!tensor->storage) {
+    luaL_error(L, "%s: argument %d is a tensor that has been closed", name, index);
+  }
+  return tensor;
+}
+
+static tl_tensor *push_closed(lua_State *L) {
+  tl_tensor *tensor = lua_newuserdatauv(L, sizeof *tensor, 0);
+  tensor->tag = &tensor_tag;
+  tensor->storage = NULL;
+  lua_pushvalue(L, lua_upvalueindex(TL_UPVALUE_METATABLE));
+  lua_setmetatable(L, -2);
+  return tensor;
+}
+
+static void copy_view(tl_view *to, const tl_view *from) {
+  size_t bytes = from->ndim * sizeof from->shape[0];
+  to->offset = from->offset;
+  to->dtype = from->dtype;
+  to->ndim = from->ndim;
+  memcpy(to->shape, from->shape, bytes);
+  memcpy(to->stride, from->stride, bytes);
+}
+
+tl_tensor *tl_tensor_new(lua_State *L, const tl_view *view, const char *name) {
+  tl_context *context = tl_context_of(L);
+  tl_engine *engine = tl_context_engine(L, context);
+  size_t bytes = (size_t)tl_view_numel(view) * tl_dtype_size((tl_dtype)view->dtype);
+  tl_context_charge(L, context, bytes);
+  tl_tensor *tensor = push_closed(L);
+  copy_view(&tensor->view, view);
+  tl_error error;
+  tl_status status = tl_engine_storage(engine, bytes, &tensor->storage, &error);
+  if (status == TL_NO_MEMORY) { /* some of it may be garbage */
+    lua_gc(L, LUA_GCCOLLECT);
+    status = tl_engine_storage(engine, bytes, &tensor->storage, &error);
+  }
+  if (status == TL_INTERRUPTED) tl_raise(L, &error);
+  if (status != TL_OK) luaL_error(L, "%s: %s", name, error.text);
+  context->live += bytes;
+  return tensor;
+}
+
+tl_tensor *tl_tensor_alias(lua_State *L, const tl_tensor *tensor, const tl_view *view) {
+  tl_tensor *alias = push_closed(L);
+  copy_view(&alias->view, view);
+  tl_storage_retain(tensor->storage);
+  alias->storage = tensor->storage;
+  return alias;
+}
+
+const void *tl_tensor_read(lua_State *L, const tl_tensor *tensor) {
+  tl_error error;
+  if (tl_engine_wait(tl_context_of(L)->engine, tensor->storage, &error) != TL_OK) {
+    tl_raise(L, &error);
+  }
+  return tensor->storage->data;
+}
+
+int tl_tensor_close(lua_State *L) {
+  tl_tensor *tensor = tl_tensor_test(L, 1);
+  tl_context *context = tl_context_of(L);
+  if (!tensor || !tensor->storage) return 0;
+  tl_storage *storage = tensor->storage;
+  tensor->storage = NULL;
+  if (!context->engine) return 0; /* stopped: the storage went with it */
+  if (storage->handles == 1) context->live -= storage->bytes;
+  tl_engine_drop(context->engine, storage);
+  return 0;
+}

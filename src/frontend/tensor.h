@@ -1,0 +1,36 @@
+/* Tensors as Lua values: a view and a handle on its storage, in a userdata.
+ *
+ * A tensor is made closed (without storage), gets its metatable, and only then the storage: an
+ * error in between leaks nothing, and whatever sees it closed says so. */
+#ifndef TL_FRONTEND_TENSOR_H
+#define TL_FRONTEND_TENSOR_H
+
+#include "frontend/context.h"
+#include "tensor/view.h"
+
+typedef struct tl_tensor {
+  const void *tag;     /* tells a tensor from other userdata */
+  tl_storage *storage; /* NULL once closed */
+  tl_view view;
+} tl_tensor;
+
+/* The tensor at a stack index, or NULL when the value is something else. */
+tl_tensor *tl_tensor_test(lua_State *L, int index);
+
+/* The same, but raises for another value and for a closed tensor; `name` is the function's. */
+tl_tensor *tl_tensor_check(lua_State *L, int index, const char *name);
+
+/* Pushes a tensor with a storage of its own for a view that is contiguous from 0.  May collect
+ * garbage first; raises when the memory is not to be had. */
+tl_tensor *tl_tensor_new(lua_State *L, const tl_view *view, const char *name);
+
+/* Pushes another view of the storage of a tensor, which must stay on the stack meanwhile. */
+tl_tensor *tl_tensor_alias(lua_State *L, const tl_tensor *tensor, const tl_view *view);
+
+/* Waits until the value is there and returns the address of the storage's first byte, in host
+ * memory; raises its failure. */
+const void *tl_tensor_read(lua_State *L, const tl_tensor *tensor);
+
+int tl_tensor_close(lua_State *L); /* __gc and __close */
+
+#endif

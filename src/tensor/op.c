@@ -1,0 +1,25 @@
+#include "tensor/op.h"
+
+#include <stddef.h>
+#include <string.h>
+
+const tl_op_row tl_ops[TL_OP_COUNT] = {
+    [TL_OP_none] = {.name = "none"},
+#define TL_UNARY(name, metamethod, formula, low, high, doc, example, value) \
+  [TL_OP_##name] = {#name, TL_ELEMENTWISE, 1, metamethod, #formula, low, high, doc, example, value},
+#define TL_BINARY(name, metamethod, formula, low, high, doc, example, value) \
+  [TL_OP_##name] = {#name, TL_ELEMENTWISE, 2, metamethod, #formula, low, high, doc, example, value},
+#define TL_OTHER(name, family, doc, example, value) \
+  [TL_OP_##name] = {#name, TL_##family, 0, NULL, NULL, 0, 0, doc, example, value},
+#include "tensor/ops.def"
+#undef TL_UNARY
+#undef TL_BINARY
+#undef TL_OTHER
+};
+
+tl_op tl_op_find(const char *name) {
+  for (int op = TL_OP_none + 1; op < TL_OP_COUNT; op++) {
+    if (strcmp(tl_ops[op].name, name) == 0) return (tl_op)op;
+  }
+  return TL_OP_none;
+}
