@@ -176,14 +176,13 @@ static void retire(tl_scheduler *s) {
   atomic_store_explicit(&s->queue->retired, position, memory_order_release);
 }
 
-/* Wakes as many sleeping lanes as there is work for. */
+/* Wakes as many sleeping lanes as there is work for; those that spin look for themselves. */
 static void wake_lanes(tl_scheduler *s) {
   unsigned items = count_bits(s->ready) + (s->open ? s->limit : 0);
-  unsigned free_lanes = s->limit > s->active ? s->limit - s->active : 0;
-  if (items == 0 || free_lanes == 0) return;
+  if (items == 0) return;
   atomic_fetch_add(&s->events, 1);
-  unsigned sleepers = atomic_load(&s->sleepers);
-  for (unsigned i = 0; i < items && i < free_lanes && i < sleepers; i++) {
+  unsigned taken = s->active + s->spinning;
+  for (unsigned i = 0; i < items && i < s->sleeping && taken < s->limit; i++, taken++) {
     pthread_cond_signal(&s->work);
   }
 }
@@ -318,39 +317,47 @@ static void spin(tl_scheduler *s, unsigned events, uint64_t issued) {
   }
 }
 
+/* Whether a lane that finds nothing to take need not even look at what is published. */
+static bool is_closed(const tl_scheduler *s) {
+  return s->active + s->spinning >= s->limit || s->next - s->oldest == TL_WINDOW;
+}
+
 void tl_scheduler_work(tl_scheduler *s, tl_lane *lane) {
   tl_work work;
   bool rested = false; /* has spun since it last ran something */
   pthread_mutex_lock(&s->lock);
+  atomic_fetch_add(&s->awake, 1);
   while (!s->stopping) {
     if (s->active < s->limit && pick(s, &work)) {
       run(s, &work, lane, false);
       rested = false;
-      continue;
-    }
-    if (!rested && s->active < s->limit && s->next - s->oldest < TL_WINDOW) {
+    } else if (!rested && !is_closed(s)) {
       unsigned events = atomic_load(&s->events);
       uint64_t issued = s->queue->issued;
+      s->spinning++;
       pthread_mutex_unlock(&s->lock);
       spin(s, events, issued);
       pthread_mutex_lock(&s->lock);
+      s->spinning--;
       rested = true;
-      continue;
+    } else {
+      /* Not awake first, then a look: tl_scheduler_notify's caller has published first. */
+      atomic_fetch_sub(&s->awake, 1);
+      if (is_closed(s) || atomic_load(&s->queue->published) == s->queue->issued) {
+        s->sleeping++;
+        pthread_cond_wait(&s->work, &s->lock);
+        s->sleeping--;
+      }
+      atomic_fetch_add(&s->awake, 1);
+      rested = false;
     }
-    /* Count itself asleep first, then look: tl_scheduler_notify publishes first, then counts. */
-    atomic_fetch_add(&s->sleepers, 1);
-    if (s->active >= s->limit || s->next - s->oldest == TL_WINDOW ||
-        atomic_load(&s->queue->published) == s->queue->issued) {
-      pthread_cond_wait(&s->work, &s->lock);
-    }
-    atomic_fetch_sub(&s->sleepers, 1);
-    rested = false;
   }
+  atomic_fetch_sub(&s->awake, 1);
   pthread_mutex_unlock(&s->lock);
 }
 
 void tl_scheduler_notify(tl_scheduler *s) {
-  if (atomic_load(&s->sleepers) == 0) return;
+  if (atomic_load(&s->awake) > 0) return; /* it will look before it sleeps */
   pthread_mutex_lock(&s->lock);
   pthread_cond_signal(&s->work);
   pthread_mutex_unlock(&s->lock);

@@ -42,13 +42,14 @@ typedef struct tl_scheduler {
   tl_unit window[TL_WINDOW];
   uint64_t oldest, next;                    /* units oldest .. next-1 are in flight */
   uint64_t waiting, ready, open, finished; /* by window slot; open: chunks are there to take */
-  unsigned limit, active;  /* lanes that may run now, and that do */
+  unsigned limit, active;    /* lanes that may run now, and that do */
+  unsigned spinning, sleeping; /* lanes that look for work, and that wait on `work` */
   bool frontend_waits;
   bool stopping;
   tl_failure *failures, **failures_end; /* retired, in program order */
 
-  alignas(64) atomic_uint sleepers; /* lanes asleep on `work` */
-  atomic_uint events;               /* changes when there is something new to run */
+  alignas(64) atomic_uint awake; /* lanes not asleep: they run, or look for work before they sleep */
+  atomic_uint events;            /* changes when there is something new to run */
 } tl_scheduler;
 
 /* Time spent running commands, of one thread that may run them. */
@@ -69,7 +70,7 @@ void tl_scheduler_work(tl_scheduler *scheduler, tl_lane *lane);
 bool tl_scheduler_help(tl_scheduler *scheduler, tl_lane *lane, bool (*reached)(const void *argument),
                        const void *argument, bool (*interrupted)(void));
 
-/* After commands were published: wakes a lane if all that may run are asleep. */
+/* After commands were published: wakes a lane if all are asleep. */
 void tl_scheduler_notify(tl_scheduler *scheduler);
 
 void tl_scheduler_stop(tl_scheduler *scheduler); /* lanes leave tl_scheduler_work soon */

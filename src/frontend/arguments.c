@@ -110,6 +110,14 @@ double tl_check_number(lua_State *L, int index, const char *name) {
   return lua_tonumber(L, index);
 }
 
+void tl_push_sizes(lua_State *L, int ndim, const int64_t *sizes) {
+  lua_createtable(L, ndim, 0);
+  for (int d = 0; d < ndim; d++) {
+    lua_pushinteger(L, sizes[d]);
+    lua_rawseti(L, -2, d + 1);
+  }
+}
+
 void tl_check_count(lua_State *L, int most, const char *name) {
   if (lua_gettop(L) > most) {
     luaL_error(L, "%s: %d arguments are too many: at most %d", name, lua_gettop(L), most);

@@ -33,6 +33,9 @@ int64_t tl_check_integer(lua_State *L, int index, const char *name);
 /* At most `most` arguments. */
 void tl_check_count(lua_State *L, int most, const char *name);
 
+/* Pushes a table of sizes or strides. */
+void tl_push_sizes(lua_State *L, int ndim, const int64_t *sizes);
+
 tl_dtype tl_check_dtype(lua_State *L, int index, const char *name);
 void tl_check_device(lua_State *L, int index, const char *name);
 

@@ -9,6 +9,7 @@
 
 #include "backend/cpu/cpu.h"
 #include "frontend/interrupt.h"
+#include "frontend/tensor.h"
 
 /* The collector hears of this many bytes at a time. */
 static const size_t CHARGE_STEP = 8 << 20;
@@ -79,6 +80,7 @@ static void stop_at_exit(void) { tl_context_stop_all(); }
 
 static int close_context(lua_State *L) {
   tl_context *context = lua_touserdata(L, 1);
+  tl_tensor_forget(L);
   tl_context_stop(context);
   pthread_mutex_lock(&contexts_lock);
   for (tl_context **link = &contexts; *link; link = &(*link)->next) {
@@ -165,34 +167,42 @@ void tl_context_charge(lua_State *L, tl_context *context, size_t bytes) {
 
 /* ---- errors and where they come from ---- */
 
+/* A copy of a file's name that lives as long as the context. */
 static const char *remember(lua_State *L, tl_context *context, const char *text) {
-  tl_source_name **link = &context->sources;
-  for (; *link; link = &(*link)->next) {
-    if (strcmp((*link)->text, text) == 0) break;
+  for (tl_source_name *name = context->sources; name; name = name->next) {
+    if (strcmp(name->text, text) == 0) return name->text;
   }
-  tl_source_name *name = *link;
-  if (name) {
-    *link = name->next;
-  } else if (!(name = malloc(sizeof *name))) {
-    luaL_error(L, "not enough memory");
-    return NULL;
-  } else {
-    snprintf(name->text, sizeof name->text, "%s", text);
-  }
+  tl_source_name *name = malloc(sizeof *name);
+  if (!name) luaL_error(L, "not enough memory");
+  snprintf(name->text, sizeof name->text, "%s", text);
   name->next = context->sources;
   context->sources = name;
   return name->text;
 }
 
 void tl_context_source(lua_State *L, tl_context *context, const char **source, int *line) {
+  static const char caller_key;
   lua_Debug call;
   for (int level = 1; lua_getstack(L, level, &call); level++) {
-    lua_getinfo(L, "Sl", &call);
-    if (call.currentline < 0) continue; /* a C function */
+    lua_getinfo(L, "lf", &call);
+    if (call.currentline < 0) { /* a C function */
+      lua_pop(L, 1);
+      continue;
+    }
+    const void *caller = lua_topointer(L, -1);
+    if (caller == context->caller) {
+      lua_pop(L, 1);
+    } else { /* the name costs most, so it is asked for once for a run of calls */
+      lua_Debug function;
+      lua_pushvalue(L, -1);
+      lua_getinfo(L, ">S", &function);
+      context->caller = NULL;
+      context->caller_source = remember(L, context, function.short_src);
+      lua_rawsetp(L, LUA_REGISTRYINDEX, &caller_key);
+      context->caller = caller;
+    }
     *line = call.currentline;
-    *source = context->sources && strcmp(context->sources->text, call.short_src) == 0
-                  ? context->sources->text
-                  : remember(L, context, call.short_src);
+    *source = context->caller_source;
     return;
   }
   *source = "?";

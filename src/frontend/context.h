@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "engine/engine.h"
+#include "tensor/dtype.h"
 
 enum { TL_UPVALUE_METATABLE = 1, TL_UPVALUE_CONTEXT = 2, TL_UPVALUES = 2 };
 
@@ -25,12 +26,15 @@ typedef struct tl_context {
   struct tl_context *next; /* of all contexts of the process */
 
   uint64_t seed, position; /* of the random stream, see philox.h */
+  tl_dtype drawn;          /* dtype of the last draw from it; a change of width leaves its offset */
 
   size_t live;          /* bytes of storages with handles */
   size_t uncharged;     /* bytes since the collector last heard of them */
   size_t live_at_full;  /* live bytes that the last full collection left */
 
-  tl_source_name *sources; /* the one used last comes first */
+  tl_source_name *sources;
+  const void *caller;        /* the Lua function that enqueued last; the registry keeps it alive */
+  const char *caller_source; /* and its file */
 } tl_context;
 
 /* Pushes a new context (a userdata that must stay alive), set up from the environment. */

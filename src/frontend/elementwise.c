@@ -7,8 +7,7 @@ static int unary(lua_State *L, tl_op op) {
   const char *name = tl_ops[op].name;
   const tl_tensor *x = tl_tensor_check(L, 1, name);
   tl_view view;
-  tl_error error;
-  tl_view_make(&view, (tl_dtype)x->view.dtype, x->view.ndim, x->view.shape, &error);
+  tl_view_make_like(&view, (tl_dtype)x->view.dtype, &x->view);
   tl_tensor *out = tl_tensor_new(L, &view, name);
   tl_step step = {.op = (uint16_t)op, .a = 0, .b = TL_IMMEDIATE, .out = 1};
   tl_enqueue_step(L, op, out, true, (tl_dtype)view.dtype, &step, 1, &x);
@@ -37,11 +36,14 @@ static uint8_t read_operand(lua_State *L, int index, const char *name, tl_pair *
     pair->step.immediate = lua_tonumber(L, index);
     return TL_IMMEDIATE;
   }
-  if (!tl_tensor_test(L, index)) {
+  const tl_tensor *tensor = tl_tensor_test(L, index);
+  if (!tensor) {
     luaL_error(L, "%s: operand %d must be a tensor or a number, not %s", name, index,
                lua_isnone(L, index) ? "missing" : luaL_typename(L, index));
+  } else if (!tensor->storage) {
+    luaL_error(L, "%s: operand %d is a tensor that has been closed", name, index);
   }
-  pair->inputs[pair->ninputs] = tl_tensor_check(L, index, name);
+  pair->inputs[pair->ninputs] = tensor;
   return (uint8_t)pair->ninputs++;
 }
 

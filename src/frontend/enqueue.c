@@ -93,10 +93,7 @@ void tl_enqueue_step(lua_State *L, tl_op op, tl_tensor *out, bool fresh, tl_dtyp
 
 tl_tensor *tl_enqueue_copy(lua_State *L, tl_op op, const tl_tensor *tensor, tl_dtype dtype) {
   tl_view view;
-  tl_error error;
-  if (tl_view_make(&view, dtype, tensor->view.ndim, tensor->view.shape, &error) != TL_OK) {
-    luaL_error(L, "%s: %s", tl_ops[op].name, error.text);
-  }
+  tl_view_make_like(&view, dtype, &tensor->view);
   tl_tensor *copy = tl_tensor_new(L, &view, tl_ops[op].name);
   tl_enqueue_step(L, op, copy, true, dtype, NULL, 1, &tensor);
   return copy;

@@ -1,5 +1,6 @@
 #include "frontend/host.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include <lua.h>
 #include <lualib.h>
 
+#include "frontend/allocator.h"
 #include "frontend/host_call.h"
 #include "frontend/host_repl.h"
 #include "frontend/interrupt.h"
@@ -16,6 +18,7 @@
 
 struct tl_host {
   lua_State *L; /* between calls its stack holds the last failure's message, or nil */
+  tl_allocator *allocator; /* of L */
   const char *program;
   bool environment;
   bool warnings;     /* warn() is on */
@@ -28,14 +31,6 @@ enum { FAILURE = 1 };
 
 const char *tl_host_version(void) {
   return "tensorlua " TL_VERSION "  " LUA_COPYRIGHT;
-}
-
-static void *allocate(void *host, void *block, size_t old_size, size_t new_size) {
-  (void)host;
-  (void)old_size;
-  if (new_size > 0) return realloc(block, new_size);
-  free(block);
-  return NULL;
 }
 
 /* warn(): a message comes in pieces; a lone piece that begins with an `@` is a control message. */
@@ -74,6 +69,7 @@ static int open_libraries(lua_State *L) {
     lua_setfield(L, LUA_REGISTRYINDEX, "LUA_NOENV"); /* read by the package library */
   }
   luaL_openlibs(L);
+  tl_allocator_offer(L, host->allocator);
   luaL_requiref(L, "tensor", luaopen_tensor, true);
   lua_getfield(L, -1, "sync");
   lua_setglobal(L, "sync");
@@ -86,13 +82,16 @@ static int open_libraries(lua_State *L) {
 
 tl_host *tl_host_open(const char *program, bool environment) {
   tl_host *host = calloc(1, sizeof *host);
-  lua_State *L = host ? lua_newstate(allocate, host) : NULL;
+  tl_allocator *allocator = host ? tl_allocator_new() : NULL;
+  lua_State *L = allocator ? lua_newstate(tl_allocator_function, allocator) : NULL;
   if (L == NULL) {
     fprintf(stderr, "%s: not enough memory for a Lua state\n", program);
+    if (allocator) tl_allocator_delete(allocator);
     free(host);
     return NULL;
   }
-  *host = (tl_host){.L = L, .program = program, .environment = environment};
+  *host = (tl_host){
+      .L = L, .allocator = allocator, .program = program, .environment = environment};
   lua_setwarnf(L, warn, host);
   lua_settop(L, FAILURE);
   host->ready = run(host, open_libraries, host);
@@ -142,7 +141,9 @@ bool tl_host_run_string(tl_host *host, const char *code, const char *name) {
 /* From the table and not from argv: what ran before may have changed it. */
 static int push_arguments(lua_State *L) {
   if (lua_getglobal(L, "arg") != LUA_TTABLE) luaL_error(L, "'arg' is not a table");
-  int table = lua_gettop(L), count = (int)luaL_len(L, table);
+  int table = lua_gettop(L);
+  lua_Integer length = luaL_len(L, table);
+  int count = length < INT_MAX / 2 ? (int)length : INT_MAX / 2;
   luaL_checkstack(L, count + LUA_MINSTACK, "too many arguments to script");
   for (int i = 1; i <= count; i++) lua_rawgeti(L, table, i);
   lua_remove(L, table);
@@ -228,6 +229,7 @@ bool tl_host_close(tl_host *host) {
   if (host->interrupted) tl_library_stop();
   lua_close(host->L);
   tl_library_stop();
+  tl_allocator_delete(host->allocator);
   free(host);
   return ok;
 }

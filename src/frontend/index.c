@@ -69,11 +69,7 @@ static void apply_key(lua_State *L, const char *name, tl_view *view) {
 static int read_field(lua_State *L, const tl_tensor *x, const char *field) {
   const tl_view *view = &x->view;
   if (strcmp(field, "shape") == 0) {
-    lua_createtable(L, view->ndim, 0);
-    for (int d = 0; d < view->ndim; d++) {
-      lua_pushinteger(L, view->shape[d]);
-      lua_rawseti(L, -2, d + 1);
-    }
+    tl_push_sizes(L, view->ndim, view->shape);
   } else if (strcmp(field, "ndim") == 0) {
     lua_pushinteger(L, view->ndim);
   } else if (strcmp(field, "dtype") == 0) {

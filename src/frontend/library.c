@@ -72,8 +72,7 @@ int luaopen_tensor(lua_State *L) {
   static const luaL_Reg *const functions[] = {tl_create_functions, tl_control_functions};
   static const luaL_Reg *const metamethods[] = {
       tl_elementwise_metamethods, tl_read_metamethods, tl_index_metamethods};
-  static const luaL_Reg closers[] = {
-      {"__gc", tl_tensor_close}, {"__close", tl_tensor_close}, {NULL, NULL}};
+  static const luaL_Reg closers[] = {{"__close", tl_tensor_close}, {NULL, NULL}};
   static const luaL_Reg callers[] = {{"__call", call}, {NULL, NULL}};
   static const luaL_Reg internals[] = {{"measure", tl_control_measure}, {NULL, NULL}};
   enum { COUNT = sizeof methods / sizeof methods[0] };
@@ -107,6 +106,7 @@ int luaopen_tensor(lua_State *L) {
   lua_pushvalue(L, 1);
   for (int i = 0; i < 3; i++) add(L, 1, 2, metamethods[i]);
   add(L, 1, 2, closers);
+  tl_tensor_collect(L, context);
   for (int i = 1; i <= 3; i++) lua_pushvalue(L, i);
   lua_pushcclosure(L, tl_index_read, TL_UPVALUES + 1);
   lua_setfield(L, 1, "__index");

@@ -3,34 +3,26 @@
 #include "frontend/enqueue.h"
 #include "frontend/functions.h"
 
-static int size(lua_State *L) {
-  const tl_view *view = &tl_tensor_check(L, 1, "size")->view;
-  tl_check_count(L, 2, "size");
-  if (!lua_isnoneornil(L, 2)) {
-    lua_pushinteger(L, view->shape[tl_check_dim(L, 2, "size", view)]);
-    return 1;
-  }
-  lua_createtable(L, view->ndim, 0);
-  for (int d = 0; d < view->ndim; d++) {
-    lua_pushinteger(L, view->shape[d]);
-    lua_rawseti(L, -2, d + 1);
+/* name(x): all of them, as a table; name(x, dim): one. */
+static int sizes_or_one(lua_State *L, const char *name, const tl_view *view,
+                        const int64_t *sizes) {
+  tl_check_count(L, 2, name);
+  if (lua_isnoneornil(L, 2)) {
+    tl_push_sizes(L, view->ndim, sizes);
+  } else {
+    lua_pushinteger(L, sizes[tl_check_dim(L, 2, name, view)]);
   }
   return 1;
 }
 
+static int size(lua_State *L) {
+  const tl_view *view = &tl_tensor_check(L, 1, "size")->view;
+  return sizes_or_one(L, "size", view, view->shape);
+}
+
 static int stride(lua_State *L) {
   const tl_view *view = &tl_tensor_check(L, 1, "stride")->view;
-  tl_check_count(L, 2, "stride");
-  if (!lua_isnoneornil(L, 2)) {
-    lua_pushinteger(L, view->stride[tl_check_dim(L, 2, "stride", view)]);
-    return 1;
-  }
-  lua_createtable(L, view->ndim, 0);
-  for (int d = 0; d < view->ndim; d++) {
-    lua_pushinteger(L, view->stride[d]);
-    lua_rawseti(L, -2, d + 1);
-  }
-  return 1;
+  return sizes_or_one(L, "stride", view, view->stride);
 }
 
 static int numel(lua_State *L) {

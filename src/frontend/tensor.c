@@ -2,13 +2,13 @@
 
 #include <string.h>
 
+#include "frontend/allocator.h"
+
 static const char tensor_tag;
 
 tl_tensor *tl_tensor_test(lua_State *L, int index) {
   tl_tensor *tensor = lua_touserdata(L, index);
-  if (!tensor || lua_type(L, index) != LUA_TUSERDATA || lua_rawlen(L, index) != sizeof *tensor) {
-    return NULL;
-  }
+  if (!tensor || lua_rawlen(L, index) != sizeof *tensor) return NULL; /* light: 0 long */
   return tensor->tag == &tensor_tag ? tensor : NULL;
 }
 
@@ -76,14 +76,26 @@ const void *tl_tensor_read(lua_State *L, const tl_tensor *tensor) {
   return tensor->storage->data;
 }
 
-int tl_tensor_close(lua_State *L) {
-  tl_tensor *tensor = tl_tensor_test(L, 1);
-  tl_context *context = tl_context_of(L);
-  if (!tensor || !tensor->storage) return 0;
+void tl_tensor_drop(tl_context *context, tl_tensor *tensor) {
   tl_storage *storage = tensor->storage;
   tensor->storage = NULL;
-  if (!context->engine) return 0; /* stopped: the storage went with it */
+  if (!storage || !context->engine) return; /* stopped: the storage went with the engine */
   if (storage->handles == 1) context->live -= storage->bytes;
   tl_engine_drop(context->engine, storage);
+}
+
+int tl_tensor_close(lua_State *L) {
+  tl_tensor *tensor = tl_tensor_test(L, 1);
+  if (tensor) tl_tensor_drop(tl_context_of(L), tensor);
   return 0;
 }
+
+static void freed(void *context, void *tensor) { tl_tensor_drop(context, tensor); }
+
+void tl_tensor_collect(lua_State *L, tl_context *context) {
+  if (tl_allocator_serve(L, sizeof(tl_tensor), &tensor_tag, freed, context)) return;
+  lua_getfield(L, -1, "__close");
+  lua_setfield(L, -2, "__gc");
+}
+
+void tl_tensor_forget(lua_State *L) { tl_allocator_serve(L, 0, NULL, NULL, NULL); }

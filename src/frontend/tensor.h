@@ -31,6 +31,14 @@ tl_tensor *tl_tensor_alias(lua_State *L, const tl_tensor *tensor, const tl_view 
  * memory; raises its failure. */
 const void *tl_tensor_read(lua_State *L, const tl_tensor *tensor);
 
-int tl_tensor_close(lua_State *L); /* __gc and __close */
+/* Gives up the tensor's handle on its storage; it is closed then.  Does not touch Lua. */
+void tl_tensor_drop(tl_context *context, tl_tensor *tensor);
+
+int tl_tensor_close(lua_State *L); /* __close, and __gc where there is one */
+
+/* Makes the collector drop tensors that it frees: by the allocator, when the state has ours, or
+ * else by __gc in the metatable on top of the stack.  The context's end is tl_tensor_forget. */
+void tl_tensor_collect(lua_State *L, tl_context *context);
+void tl_tensor_forget(lua_State *L);
 
 #endif

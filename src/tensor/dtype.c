@@ -2,22 +2,17 @@
 
 #include <string.h>
 
-static const struct {
-  const char *name;
-  size_t size;
-} rows[TL_DTYPE_COUNT] = {
-#define X(name, type) [TL_##name] = {#name, sizeof(type)},
+static const char *const names[TL_DTYPE_COUNT] = {
+#define X(name, type) #name,
     TL_DTYPES(X)
 #undef X
 };
 
-size_t tl_dtype_size(tl_dtype dtype) { return rows[dtype].size; }
-
-const char *tl_dtype_name(tl_dtype dtype) { return rows[dtype].name; }
+const char *tl_dtype_name(tl_dtype dtype) { return names[dtype]; }
 
 int tl_dtype_find(const char *name) {
   for (int i = 0; i < TL_DTYPE_COUNT; i++) {
-    if (strcmp(rows[i].name, name) == 0) return i;
+    if (strcmp(names[i], name) == 0) return i;
   }
   return -1;
 }

@@ -16,7 +16,16 @@ typedef enum tl_dtype {
   TL_DTYPE_COUNT
 } tl_dtype;
 
-size_t tl_dtype_size(tl_dtype dtype); /* bytes of one element */
+/* Bytes of one element. */
+static inline size_t tl_dtype_size(tl_dtype dtype) {
+  static const uint8_t sizes[TL_DTYPE_COUNT] = {
+#define X(name, type) sizeof(type),
+      TL_DTYPES(X)
+#undef X
+  };
+  return sizes[dtype];
+}
+
 const char *tl_dtype_name(tl_dtype dtype);
 int tl_dtype_find(const char *name); /* a tl_dtype, or -1 */
 

@@ -37,6 +37,14 @@ tl_status tl_view_make(tl_view *view, tl_dtype dtype, int ndim, const int64_t *s
   return TL_OK;
 }
 
+void tl_view_make_like(tl_view *view, tl_dtype dtype, const tl_view *like) {
+  view->offset = 0;
+  view->dtype = (uint8_t)dtype;
+  view->ndim = like->ndim;
+  for (int d = 0; d < like->ndim; d++) view->shape[d] = like->shape[d];
+  set_contiguous(view);
+}
+
 int64_t tl_view_numel(const tl_view *view) {
   int64_t count = 1;
   for (int d = 0; d < view->ndim; d++) count *= view->shape[d];
@@ -54,8 +62,11 @@ bool tl_view_is_contiguous(const tl_view *view) {
 }
 
 bool tl_view_same_shape(const tl_view *a, const tl_view *b) {
-  return a->ndim == b->ndim &&
-         memcmp(a->shape, b->shape, a->ndim * sizeof a->shape[0]) == 0;
+  if (a->ndim != b->ndim) return false;
+  for (int d = 0; d < a->ndim; d++) {
+    if (a->shape[d] != b->shape[d]) return false;
+  }
+  return true;
 }
 
 bool tl_view_is_same(const tl_view *a, const tl_view *b) {
@@ -109,6 +120,10 @@ const char *tl_view_shape_text(const tl_view *view, char *text) {
 
 tl_status tl_view_broadcast(tl_view *out, tl_dtype dtype, const tl_view *a, const tl_view *b,
                             const char *name, tl_error *error) {
+  if (tl_view_same_shape(a, b)) {
+    tl_view_make_like(out, dtype, a);
+    return TL_OK;
+  }
   int ndim = a->ndim > b->ndim ? a->ndim : b->ndim;
   int64_t shape[TL_MAX_DIMS];
   for (int d = 0; d < ndim; d++) {

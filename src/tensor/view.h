@@ -27,6 +27,9 @@ typedef struct tl_view {
 tl_status tl_view_make(tl_view *view, tl_dtype dtype, int ndim, const int64_t *shape,
                        tl_error *error);
 
+/* The contiguous view of the shape of another, whose number of elements is known to be fine. */
+void tl_view_make_like(tl_view *view, tl_dtype dtype, const tl_view *like);
+
 int64_t tl_view_numel(const tl_view *view);
 bool tl_view_is_contiguous(const tl_view *view);
 bool tl_view_same_shape(const tl_view *a, const tl_view *b);

@@ -113,7 +113,7 @@ function TestOptions:test_require()
   local env = {LUA_PATH = scratch .. "/?.lua"}
   prints("some_module\n", {"-l", "some_module", "-e", "print(some_module.name)"}, {env = env})
   prints("some_module\n", {"-lsome_module", "-e", "print(some_module.name)"}, {env = env})
-  prints("some_module nil\n", {"-l", "g=some_module", "-e", "print(g.name, some_module)"},
+  prints("some_module\tnil\n", {"-l", "g=some_module", "-e", "print(g.name, some_module)"},
          {env = env})
 end
 
@@ -122,7 +122,8 @@ function TestOptions:test_require_fails()
            "stack traceback:\n\t[C]: in function 'require'")
   script("error 'in the module'", "bad_module.lua")
   local env = {LUA_PATH = scratch .. "/?.lua"}
-  fails("error loading module 'bad", {"-l", "bad_module", "-e", "print(1)"}, {env = env})
+  fails(scratch .. "/bad_module.lua:1: in the module\nstack traceback:\n",
+        {"-l", "bad_module", "-e", "print(1)"}, {env = env})
 end
 
 function TestOptions:test_init()
@@ -137,7 +138,7 @@ end
 function TestOptions:test_ignore_environment()
   local env = {LUA_INIT = "print 'init'", LUA_PATH = "/nowhere/?.lua", LUA_CPATH = "/nowhere/?.so"}
   local code = "print(package.path:find('nowhere') or package.cpath:find('nowhere'))"
-  prints("init\n10\n", {"-e", code}, {env = env})
+  prints("init\n2\n", {"-e", code}, {env = env})
   prints("nil\n", {"-E", "-e", code}, {env = env})
   prints("nil\n", {"-e", code, "-E"}, {env = env})
 end
@@ -177,14 +178,17 @@ function TestScript:test_changed_arguments()
   local file = script "print(...)"
   prints("x\ty\n", {"-e", "arg = {'x', 'y'}", file, "a"})
   fails("'arg' is not a table\n", {"-e", "arg = nil", file})
-  fails("too many arguments to script", {"-e", "arg = setmetatable({}, {__len = function() return 1 << 30 end})", file})
+  local endless = "arg = setmetatable({}, {__len = function() return %s end})"
+  for _, length in ipairs {"1 << 30", "1 << 31", "1 << 32", "math.maxinteger"} do
+    contains(fails("", {"-e", endless:format(length), file}), "too many arguments to script")
+  end
 end
 
 function TestScript:test_end_of_options()
   local file = script "print(...)"
   prints("-e\n", {"--", file, "-e"})
   fails("cannot open -e", {"--", "-e"})
-  fails("cannot open -\n", {"--", "-"})
+  fails("cannot open -", {"--", "-"})
 end
 
 function TestScript:test_standard_input()
@@ -229,7 +233,7 @@ function TestScript:test_closes_variables()
   local close = "local x <close> = setmetatable({}, {__close = function(_, e) print('closed', e) end}) "
   prints("closed\tnil\n", {"-e", close})
   local err, out = fails("no\n", {"-e", close .. "error('no', 0)"})
-  equals(out, "closed\tno\n")
+  contains(out, "closed\tno\n")
   contains(err, "stack traceback:")
   fails("(command line):1: late\n",
         {"-e", "local x <close> = setmetatable({}, {__close = function() error 'late' end})"})
@@ -287,7 +291,9 @@ function TestErrors:test_stack_overflow()
 end
 
 function TestErrors:test_memory()
-  fails("not enough memory\n", {"-e", "io.read(1 << 45)"})
+  local status, _, err = run {"-e", "io.read(1 << 45)"}
+  equals(status, 1)
+  contains(err, program .. ": not enough memory\n") -- after a sanitizer's warning
 end
 
 function TestErrors:test_first_error_ends()
@@ -422,49 +428,46 @@ end
 TestInterrupt = {}
 
 -- A shell that io.popen starts is the program's child, and PPID the program.
+-- The endless loops allocate, for ThreadSanitizer delivers a signal only where the C library is called.
 local soon = "local kill = io.popen 'sleep 0.2; kill -INT $PPID' "
 
 function TestInterrupt:test_script()
-  local err = fails("interrupted!\nstack traceback:\n", {"-e", soon .. "while true do end"})
+  local err = fails("interrupted!\nstack traceback:\n", {"-e", soon .. "while true do local t = {} end"})
   contains(err, "(command line):1: in main chunk")
   err = fails("interrupted!\n", {script(soon .. "\nlocal function f()\n while true do local t = {} end\nend\nf()")})
   contains(err, "script.lua:3: in local 'f'")
 end
 
 function TestInterrupt:test_blocked_read()
-  local status, _, err = shell(("sleep 5 | %s -e %s"):format(quote(program),
+  local status, _, err = shell(("sleep 1 | %s -e %s"):format(quote(program),
     quote(soon:gsub("'", '"') .. "print(io.read())")))
   equals(status, 1)
   contains(err, "interrupted!")
 end
 
 function TestInterrupt:test_is_an_error()
-  prints("false\tinterrupted!\n", {"-e", soon .. "print(pcall(function() while true do end end))"})
+  prints("false\tinterrupted!\n", {"-e", soon .. "print(pcall(function() while true do local t = {} end end))"})
 end
 
 function TestInterrupt:test_too_late_for_the_script()
   fails("interrupted!\n", {"-e", "return io.popen 'kill -INT $PPID':close()"})
 end
 
-function TestInterrupt:test_new_coroutine()
-  local code = "pcall(function() while true do c = coroutine.create(function() "
-               .. "for i = 1, 10 do end coroutine.yield(1) return 2 end) end end) "
-               .. "print(coroutine.resume(c))"
-  for _ = 1, 3 do
-    local status, out, err = run {"-e", soon .. code}
-    equals({status, err}, {0, ""})
-    luaunit.assertStrMatches(out, "%a+\t?[^\n]*\n")
-  end
+function TestInterrupt:test_coroutine()
+  local code = "coroutine.wrap(function() io.popen 'kill -INT $PPID':close() print 'inside' end)() "
+               .. "print 'not run'"
+  local _, out = fails("interrupted!\nstack traceback:\n", {"-e", code})
+  equals(out, "inside\n")
 end
 
 function TestInterrupt:test_second_one_kills()
   local code = "io.popen 'sleep 0.2; kill -INT $PPID; sleep 0.2; kill -INT $PPID' "
-               .. "while true do pcall(function() while true do end end) end"
+               .. "while true do pcall(function() while true do local t = {} end end) end"
   equals(run {"-e", code}, 128 + 2)
 end
 
 function TestInterrupt:test_loop()
-  local out, err = feed(soon .. "while true do end\n1\n" .. soon .. "while true do end\n2\n")
+  local out, err = feed(soon .. "while true do local t = {} end\n1\n" .. soon .. "while true do local t = {} end\n2\n")
   equals(out, "> > 1\n> > 2\n> \n")
   equals(select(2, err:gsub("interrupted!\nstack traceback:\n", "")), 2)
 end
@@ -472,7 +475,7 @@ end
 function TestInterrupt:test_prompt()
   local status, out = on_terminal [[
     prompts 1; printf 'do\n'; prompts 2; printf '\003'; prompts 3; printf '6 * 7\n'
-    prompts 4; printf 'while true do end\n'; sleep 0.3; printf '\003'; prompts 5
+    prompts 4; printf 'while true do local t = {} end\n'; sleep 0.3; printf '\003'; prompts 5
     printf '6 * 8\n'; prompts 6; printf '\004']]
   equals(status, 0)
   contains(out, "\n42\n> ")

@@ -6,7 +6,7 @@
  *
  * Uniforms are cuRAND's to the bit, in (0, 1]: float32 x 2^-32 + 2^-33 of a word, float64
  * x 2^-53 + 2^-54 of x = low ^ high << 21.  Normals differ from its host generator in the last
- * bits only, and are always finite: at most 6.77 in magnitude (float32), 8.65 (float64). */
+ * bits only, and are always finite: at most 6.77 in magnitude (float32), 8.66 (float64). */
 #ifndef TL_CPU_KERNELS_RANDOM_H
 #define TL_CPU_KERNELS_RANDOM_H
 

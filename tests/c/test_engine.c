@@ -1,0 +1,420 @@
+/* The engine against a sequential run: random commands over a few dozen storages, on several
+ * numbers of threads; every value and every error is compared, bit for bit, with what a plain
+ * interpreter gives that computes each command as it is submitted.
+ *
+ * TENSORLUA_TEST_SEED=n adds a seed; a failure tells its own. */
+#include <inttypes.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "toy.h"
+
+enum {
+  SLOTS = 36,
+  MAX_ELEMENTS = 1200,
+  MAX_PADDING = 1500,
+  OUTPUTS = 2,
+  INPUTS = 3,
+  DIMS = 2,
+  MAX_COMMANDS = TOY_SANITIZED ? 3000 : 20000, /* about 800 bytes each in a ring of 2 MiB */
+  NEVER = 1000
+};
+
+/* ---- what a command computes ---- */
+
+/* Outputs are the first operands.  Each element is folded from the salt, its old value if that is
+ * read, and one element of each input, in this order. */
+typedef struct recipe {
+  toy_work work;
+  uint64_t salt;
+  uint32_t failing_chunk; /* the number of chunks stands for finish() */
+  uint8_t outputs;
+  bool real; /* doubles, else integers */
+  uint16_t delay; /* 0: none, 1: gives way, else loops */
+} recipe;
+
+static int64_t place(const tl_operand *operand, int64_t index) {
+  int64_t element = operand->offset;
+  for (int d = operand->ndim; d-- > 0;) {
+    element += index % operand->shape[d] * operand->stride[d];
+    index /= operand->shape[d];
+  }
+  return element;
+}
+
+static uint64_t fold(bool real, uint64_t value, uint64_t other) {
+  if (!real) return ((value << 7 | value >> 57) ^ other) * UINT64_C(0x9E3779B97F4A7C15) + 1;
+  double x, y;
+  memcpy(&x, &value, sizeof x);
+  memcpy(&y, &other, sizeof y);
+  x = 0.7 * x - 0.3 * y; /* stays within -1 and 1 */
+  memcpy(&value, &x, sizeof x);
+  return value;
+}
+
+static uint64_t real_word(uint64_t word) {
+  double value = (double)(word >> 11) * 0x1p-53;
+  memcpy(&word, &value, sizeof value);
+  return word;
+}
+
+/* data[k]: the words of operand k's storage. */
+static uint64_t element_value(const recipe *recipe, int noperands, const tl_operand *operands,
+                              const uint64_t *const *data, int output, int64_t index) {
+  uint64_t value = recipe->real ? real_word(recipe->salt) : recipe->salt;
+  if (operands[output].access & TL_READ) {
+    value = fold(recipe->real, value, data[output][place(&operands[output], index)]);
+  }
+  for (int k = recipe->outputs; k < noperands; k++) {
+    int64_t from = (index + (int64_t)(recipe->salt & 0xFF)) % tl_operand_numel(&operands[k]);
+    value = fold(recipe->real, value, data[k][place(&operands[k], from)]);
+  }
+  return value;
+}
+
+static void pause_for(uint16_t delay) {
+  if (delay == 1) sched_yield();
+  for (volatile uint16_t i = 1; i < delay;) i++;
+}
+
+static tl_status no_value(const recipe *recipe, tl_error *error) {
+  return tl_error_set(error, TL_FAILED, "no value for %016" PRIx64, recipe->salt);
+}
+
+static tl_status run_recipe(const tl_command *command, uint32_t chunk, tl_error *error) {
+  const recipe *recipe = command->parameters;
+  pause_for(recipe->delay);
+  if (chunk == recipe->failing_chunk) return no_value(recipe, error);
+  const uint64_t *data[OUTPUTS + INPUTS];
+  for (int k = 0; k < command->noperands; k++) data[k] = command->operands[k].storage->data;
+  uint64_t *scratch = command->scratch;
+  for (int k = 0; k < recipe->outputs; k++) {
+    const tl_operand *out = &command->operands[k];
+    uint64_t *words = out->storage->data;
+    int64_t count = tl_operand_numel(out);
+    for (int64_t i = count * chunk / command->chunks; i < count * (chunk + 1) / command->chunks; i++) {
+      uint64_t value = element_value(recipe, command->noperands, command->operands, data, k, i);
+      *(scratch ? &scratch[i] : &words[place(out, i)]) = value;
+    }
+    if (scratch) scratch += count;
+  }
+  return TL_OK;
+}
+
+static tl_status finish_recipe(const tl_command *command, tl_error *error) {
+  const recipe *recipe = command->parameters;
+  pause_for(recipe->delay);
+  if (command->chunks == recipe->failing_chunk) return no_value(recipe, error);
+  const uint64_t *scratch = command->scratch;
+  for (int k = 0; k < recipe->outputs; k++) {
+    const tl_operand *out = &command->operands[k];
+    uint64_t *words = out->storage->data;
+    int64_t count = tl_operand_numel(out);
+    for (int64_t i = 0; i < count; i++) words[place(out, i)] = *scratch++;
+  }
+  return TL_OK;
+}
+
+/* ---- the sequential run ---- */
+
+typedef struct failure {
+  tl_op op;
+  int line;
+  bool injected, seen;
+  uint64_t salt;
+} failure;
+
+typedef struct slot {
+  tl_storage *storage; /* NULL: none */
+  int64_t elements;
+  int handles;
+  bool real;
+  bool defined, written; /* has a value or a failure; a command has written it */
+  failure *poison;
+  uint64_t words[MAX_ELEMENTS];
+} slot;
+
+typedef struct setting {
+  int threads;
+  bool synchronous, interrupts, failing;
+  size_t memory;
+} setting;
+
+typedef struct replay {
+  setting setting;
+  uint64_t seed, random;
+  toy_backend toy;
+  tl_engine *engine;
+  slot slots[SLOTS];
+  size_t live; /* bytes of all storages with a handle */
+  int commands;
+  failure failures[MAX_COMMANDS];
+  int nfailures, drained; /* in program order; those before `drained` are no longer in its list */
+  tl_op fault_op;
+  int fault_ops, fault_allocations; /* countdowns */
+} replay;
+
+static void differs(const replay *r, const char *format, ...) {
+  char text[1500];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  fail_msg("seed %" PRIu64 ", %d threads, %s, budget %zu, command %d: %s", r->seed,
+           r->setting.threads, r->setting.synchronous ? "synchronous" : "asynchronous",
+           r->setting.memory, r->commands, text);
+}
+
+static uint64_t next_random(replay *r) { /* splitmix64 */
+  uint64_t z = r->random += UINT64_C(0x9E3779B97F4A7C15);
+  z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+  z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+  return z ^ z >> 31;
+}
+
+static int below(replay *r, int64_t limit) { return (int)(next_random(r) % (uint64_t)limit); }
+static bool percent(replay *r, int chance) { return below(r, 100) < chance; }
+
+static void expect_failure(replay *r, failure *expected, tl_status status, const tl_error *error) {
+  if (!expected) {
+    if (status != TL_OK) differs(r, "an error where there is none: %s", error->text);
+    return;
+  }
+  char text[TL_ERROR_TEXT];
+  if (expected->injected) {
+    snprintf(text, sizeof text, "%s: injected failure (queued at replay.lua:%d)",
+             tl_ops[expected->op].name, expected->line);
+  } else {
+    snprintf(text, sizeof text, "%s: no value for %016" PRIx64 " (queued at replay.lua:%d)",
+             tl_ops[expected->op].name, expected->salt, expected->line);
+  }
+  if (status != TL_FAILED || error->status != status || strcmp(error->text, text) != 0) {
+    differs(r, "instead of '%s': %s", text, status == TL_OK ? "no error" : error->text);
+  }
+  expected->seen = true;
+}
+
+static failure *new_failure(replay *r, const tl_draft *draft, bool injected) {
+  failure *made = &r->failures[r->nfailures++];
+  *made = (failure){draft->op, draft->line, injected, false,
+                    ((const recipe *)draft->parameters)->salt};
+  return made;
+}
+
+/* Counts as fault.h says. */
+static bool is_injected(replay *r, const tl_draft *draft, slot *const *slots) {
+  bool hit = draft->op == r->fault_op && --r->fault_ops == 0;
+  for (int k = 0; k < draft->noperands; k++) {
+    if (draft->operands[k].access & TL_WRITE && !slots[k]->written) {
+      hit |= --r->fault_allocations == 0;
+    }
+  }
+  return hit;
+}
+
+/* slots[k]: where operand k lies. */
+static void interpret(replay *r, const tl_draft *draft, slot *const *slots) {
+  const recipe *recipe = draft->parameters;
+  bool injected = is_injected(r, draft, slots);
+  failure *cause = NULL;
+  for (int k = 0; k < draft->noperands; k++) {
+    failure *poison = draft->operands[k].access & TL_WHOLE ? NULL : slots[k]->poison;
+    if (poison && (!cause || poison < cause)) cause = poison;
+  }
+  if (!cause && (injected || recipe->failing_chunk != NEVER)) {
+    cause = new_failure(r, draft, injected);
+  }
+  static uint64_t values[OUTPUTS][MAX_ELEMENTS];
+  const uint64_t *data[OUTPUTS + INPUTS];
+  for (int k = 0; k < draft->noperands; k++) data[k] = slots[k]->words;
+  for (int k = 0; k < recipe->outputs && !cause; k++) {
+    int64_t count = tl_operand_numel(&draft->operands[k]);
+    for (int64_t i = 0; i < count; i++) {
+      values[k][i] = element_value(recipe, draft->noperands, draft->operands, data, k, i);
+    }
+  }
+  for (int k = 0; k < recipe->outputs; k++) {
+    slots[k]->defined = slots[k]->written = true;
+    slots[k]->poison = cause;
+    int64_t count = cause ? 0 : tl_operand_numel(&draft->operands[k]);
+    for (int64_t i = 0; i < count; i++) {
+      slots[k]->words[place(&draft->operands[k], i)] = values[k][i];
+    }
+  }
+}
+
+/* ---- random commands ---- */
+
+typedef struct dims {
+  int64_t shape[DIMS], stride[DIMS];
+} dims;
+
+/* Every element once, in some order. */
+static void whole_view(replay *r, tl_operand *operand, dims *dims, int64_t elements) {
+  int64_t columns = 1 + below(r, 6);
+  operand->offset = 0;
+  operand->ndim = 1;
+  dims->shape[0] = elements;
+  dims->stride[0] = 1;
+  if (elements % columns == 0 && percent(r, 50)) {
+    int by_columns = percent(r, 50);
+    operand->ndim = 2;
+    dims->shape[by_columns] = elements / columns;
+    dims->stride[by_columns] = columns;
+    dims->shape[!by_columns] = columns;
+    dims->stride[!by_columns] = 1;
+  } else if (percent(r, 20)) {
+    operand->offset = elements - 1;
+    dims->stride[0] = -1;
+  } else if (elements == 1 && percent(r, 50)) {
+    operand->ndim = 0;
+  }
+}
+
+/* A run of elements, a lattice, one element, none; one that is only read may meet itself. */
+static void part_view(replay *r, tl_operand *operand, dims *dims, int64_t elements, bool is_read) {
+  int64_t first = below(r, elements), room = elements - first;
+  operand->offset = first;
+  operand->ndim = (uint8_t)below(r, DIMS + 1);
+  if (operand->ndim == 0) return;
+  int64_t step = 1 + below(r, 3);
+  int64_t count = 1 + below(r, (room - 1) / step + 1);
+  int last = operand->ndim - 1;
+  dims->shape[last] = count;
+  dims->stride[last] = step;
+  if (operand->ndim == 2) {
+    int64_t line = is_read ? below(r, 4) : (count - 1) * step + 1 + below(r, 3);
+    int64_t reach = (count - 1) * step;
+    dims->stride[0] = line;
+    dims->shape[0] = 1 + (line ? below(r, (room - 1 - reach) / line + 1) : below(r, 3));
+    if (dims->shape[0] * count > MAX_ELEMENTS) dims->shape[0] = 1;
+  }
+  if (!is_read && percent(r, 3)) dims->shape[0] = 0;
+}
+
+static slot *pick_slot(replay *r, slot *const *others, int count, bool real, bool defined) {
+  for (int tries = 0; tries < 50; tries++) {
+    slot *picked = &r->slots[below(r, SLOTS)];
+    if (!picked->storage || picked->real != real || (defined && !picked->defined)) continue;
+    bool taken = false;
+    for (int i = 0; i < count; i++) taken |= others[i] == picked;
+    if (!taken) return picked;
+  }
+  return NULL;
+}
+
+/* Whether an input has an element that is written. */
+static bool meets_itself(const tl_draft *draft, int outputs) {
+  static bool written[MAX_ELEMENTS];
+  for (int k = 0; k < outputs; k++) {
+    const tl_operand *out = &draft->operands[k];
+    memset(written, 0, sizeof written);
+    int64_t count = tl_operand_numel(out);
+    for (int64_t i = 0; i < count; i++) written[place(out, i)] = true;
+    for (int j = outputs; j < draft->noperands; j++) {
+      const tl_operand *in = &draft->operands[j];
+      if (in->storage != out->storage) continue;
+      int64_t elements = tl_operand_numel(in);
+      for (int64_t i = 0; i < elements; i++) {
+        if (written[place(in, i)]) return true;
+      }
+    }
+  }
+  return false;
+}
+
+static void make_plan(replay *r, const tl_draft *draft, recipe *recipe) {
+  tl_plan *plan = &recipe->work.plan;
+  plan->chunks = percent(r, 70) ? 1 : (uint32_t)(1 + below(r, 9));
+  plan->cost = percent(r, 75) ? (float)below(r, 2000) : (float)below(r, 30000);
+  if (meets_itself(draft, recipe->outputs) || percent(r, 10)) {
+    int64_t elements = 1;
+    for (int k = 0; k < recipe->outputs; k++) elements += tl_operand_numel(&draft->operands[k]);
+    plan->scratch_size = (uint32_t)(elements * 8);
+  }
+  if (percent(r, 8)) recipe->delay = (uint16_t)(percent(r, 50) ? 1 : below(r, 20000));
+  if (r->setting.failing && percent(r, 2)) {
+    recipe->failing_chunk = (uint32_t)below(r, plan->chunks + (plan->scratch_size > 0));
+  }
+}
+
+static void random_command(replay *r) {
+  static const tl_op ops[] = {TL_OP_add, TL_OP_mul, TL_OP_exp, TL_OP_mm, TL_OP_sum, TL_OP_copy_};
+  union {
+    recipe recipe;
+    char bytes[sizeof(recipe) + MAX_PADDING]; /* so that the ring's end is met in all ways */
+  } parameters;
+  memset(&parameters, 0, sizeof parameters);
+  recipe *recipe = &parameters.recipe;
+  recipe->work.run = run_recipe;
+  recipe->work.finish = finish_recipe;
+  recipe->salt = next_random(r);
+  recipe->failing_chunk = NEVER;
+  recipe->real = percent(r, 50);
+
+  slot *slots[OUTPUTS + INPUTS];
+  tl_operand operands[OUTPUTS + INPUTS];
+  dims dims[OUTPUTS + INPUTS];
+  int outputs = 0, wholes = 0, count = 0;
+  for (int k = 0; k < 1 + percent(r, 10); k++) {
+    slot *out = pick_slot(r, slots, count, recipe->real, false);
+    if (!out) break;
+    tl_operand *operand = &operands[count];
+    *operand = (tl_operand){.storage = out->storage, .dtype = TL_float64, .access = TL_WRITE};
+    if (!out->defined || percent(r, 25)) {
+      operand->access |= TL_WHOLE;
+      wholes++;
+    } else if (percent(r, 50)) {
+      operand->access |= TL_READ;
+    }
+    if (operand->access & TL_WHOLE || percent(r, 20)) {
+      whole_view(r, operand, &dims[count], out->elements);
+    } else {
+      part_view(r, operand, &dims[count], out->elements, false);
+    }
+    slots[count++] = out;
+    outputs++;
+  }
+  if (outputs == 0) return;
+  recipe->outputs = (uint8_t)outputs;
+  for (int k = below(r, INPUTS + 1); k > 0; k--) {
+    slot *in = pick_slot(r, slots, wholes ? outputs : 0, recipe->real, true);
+    if (!in) break;
+    tl_operand *operand = &operands[count];
+    *operand = (tl_operand){.storage = in->storage, .dtype = TL_float64, .access = TL_READ};
+    (percent(r, 40) ? whole_view(r, operand, &dims[count], in->elements)
+                    : part_view(r, operand, &dims[count], in->elements, true));
+    slots[count++] = in;
+  }
+  for (int k = 0; k < count; k++) {
+    operands[k].shape = dims[k].shape;
+    operands[k].stride = dims[k].stride;
+    if (k > 0 && operands[k].ndim == operands[k - 1].ndim &&
+        memcmp(dims[k].shape, operands[k - 1].shape, operands[k].ndim * sizeof(int64_t)) == 0) {
+      operands[k].shape = operands[k - 1].shape; /* as the frontend does */
+    }
+  }
+  tl_draft draft = {
+      .op = ops[below(r, (int)(sizeof ops / sizeof *ops))],
+      .noperands = count,
+      .operands = operands,
+      .parameters = &parameters,
+      .parameters_size = sizeof *recipe + (size_t)(percent(r, 50) ? below(r, MAX_PADDING) : 0),
+      .source = "replay.lua",
+      .line = ++r->commands,
+  };
+  make_plan(r, &draft, recipe);
+  interpret(r, &draft, slots);
+
+  tl_error error;
+  tl_status status;
+  do {
+    status = tl_engine_submit(r->engine, &draft, &error);
+  } while (status == TL_INTERRUPTED);
+  expect_failure(r, r->setting.synchronous ? slots[0]->poison : NULL, status, &error);
+}

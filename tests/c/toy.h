@@ -1,0 +1,104 @@
+/* A toy backend for the engine's tests: each command says in its parameters how it is cut and what
+ * a chunk does.  Its memory is counted, and dirty when it is handed out. */
+#ifndef TL_TESTS_TOY_H
+#define TL_TESTS_TOY_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/engine.h"
+
+#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
+#define TOY_SANITIZED 1
+#elif defined __has_feature
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define TOY_SANITIZED 1
+#endif
+#endif
+#ifndef TOY_SANITIZED
+#define TOY_SANITIZED 0
+#endif
+
+/* The first member of every command's parameters. */
+typedef struct toy_work {
+  tl_plan plan;
+  tl_status (*run)(const tl_command *command, uint32_t chunk, tl_error *error);
+  tl_status (*finish)(const tl_command *command, tl_error *error); /* when it wants scratch */
+} toy_work;
+
+typedef struct toy_backend {
+  tl_backend base;
+  atomic_size_t buffers, bytes; /* handed out */
+  atomic_bool exhausted;        /* gives no memory */
+  atomic_bool broken;           /* was given back what it never gave */
+} toy_backend;
+
+enum { TOY_HEADER = 64 };
+
+static inline void toy_plan(tl_backend *self, const tl_command *command, tl_plan *plan) {
+  (void)self;
+  *plan = ((const toy_work *)command->parameters)->plan;
+}
+
+static inline tl_status toy_run(tl_backend *self, const tl_command *command, uint32_t chunk,
+                                tl_error *error) {
+  (void)self;
+  return ((const toy_work *)command->parameters)->run(command, chunk, error);
+}
+
+static inline tl_status toy_finish(tl_backend *self, const tl_command *command, tl_error *error) {
+  (void)self;
+  return ((const toy_work *)command->parameters)->finish(command, error);
+}
+
+static inline void *toy_allocate(tl_backend *self, size_t bytes) {
+  toy_backend *toy = (toy_backend *)self;
+  if (atomic_load(&toy->exhausted)) return NULL;
+  char *block = aligned_alloc(64, TOY_HEADER + (bytes + 63) / 64 * 64);
+  if (!block) return NULL;
+  memcpy(block, &bytes, sizeof bytes);
+  memset(block + TOY_HEADER, 0xCB, bytes);
+  atomic_fetch_add(&toy->buffers, 1);
+  atomic_fetch_add(&toy->bytes, bytes);
+  return block + TOY_HEADER;
+}
+
+static inline void toy_release(tl_backend *self, void *buffer, size_t bytes) {
+  toy_backend *toy = (toy_backend *)self;
+  char *block = (char *)buffer - TOY_HEADER;
+  size_t allocated;
+  memcpy(&allocated, block, sizeof allocated);
+  if (allocated != bytes) atomic_store(&toy->broken, true);
+  atomic_fetch_sub(&toy->buffers, 1);
+  atomic_fetch_sub(&toy->bytes, bytes);
+  free(block);
+}
+
+static inline void toy_init(toy_backend *toy) {
+  memset(toy, 0, sizeof *toy);
+  toy->base = (tl_backend){"toy", toy_plan, toy_run, toy_finish, toy_allocate, toy_release};
+}
+
+/* Whether all memory has come back, as it was given. */
+static inline bool toy_is_whole(toy_backend *toy) {
+  return atomic_load(&toy->buffers) == 0 && atomic_load(&toy->bytes) == 0 &&
+         !atomic_load(&toy->broken);
+}
+
+static inline void toy_sleep(long microseconds) {
+  nanosleep(&(struct timespec){microseconds / 1000000, microseconds % 1000000 * 1000}, NULL);
+}
+
+/* Waits until the value is reached; false after ten seconds. */
+static inline bool toy_await(atomic_int *count, int value) {
+  for (int tries = 0; tries < 200000; tries++) {
+    if (atomic_load(count) >= value) return true;
+    toy_sleep(50);
+  }
+  return false;
+}
+
+#endif
