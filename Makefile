@@ -21,6 +21,7 @@ endif
 .SECONDARY:
 .PHONY: all warmup bench install uninstall test check layers deps deps-test help clean FORCE
 
+comma := ,
 Q   := $(if $(VERBOSE),,@)
 say  = $(if $(VERBOSE),:,printf '  %-6s %s\n')
 
@@ -151,6 +152,9 @@ suites  := $(filter-out $(skipped),$(suites))
 endif
 $(B)/tests/c/$(curand).o: private EXTRA := -isystem $(CUDA_HOME)/include
 $(B)/tests/$(curand): private EXTRA := -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 -lcurand
+
+# The test that fails allocations gets the program's own through the linker.
+$(B)/tests/test_memory: private EXTRA := $(addprefix -Wl$(comma)--wrap=,malloc calloc realloc aligned_alloc free)
 
 C_TESTS   := $(patsubst tests/c/%.c,$(B)/tests/%,$(filter %.c,$(suites)))
 LUA_TESTS := $(filter %.lua,$(suites))

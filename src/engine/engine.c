@@ -247,6 +247,10 @@ tl_status tl_engine_drain(tl_engine *engine, tl_error *error) {
     if (!first->seen) status = mark_seen(first, error);
     tl_failure_drop(first);
   }
+  if (scheduler->nameless_failure && status == TL_OK) {
+    scheduler->nameless_failure = false;
+    status = mark_seen(&tl_failure_nameless, error);
+  }
   pthread_mutex_unlock(&scheduler->lock);
   return status;
 }

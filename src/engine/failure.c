@@ -2,14 +2,14 @@
 
 #include <stdlib.h>
 
-static tl_failure out_of_memory = {
+tl_failure tl_failure_nameless = {
     .references = 1,
     .error = {TL_NO_MEMORY, "an operation failed, and there is no memory left to say which"},
 };
 
 tl_failure *tl_failure_make(const tl_command *command, const tl_error *reason) {
   tl_failure *failure = malloc(sizeof *failure);
-  if (!failure) return tl_failure_share(&out_of_memory);
+  if (!failure) return tl_failure_share(&tl_failure_nameless);
   atomic_init(&failure->references, 1);
   failure->seen = false;
   failure->ticket = command->ticket;

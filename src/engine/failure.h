@@ -18,8 +18,12 @@ typedef struct tl_failure {
   tl_error error;
 } tl_failure;
 
+/* Stands for a failure that there was no memory to describe.  It may be shared by many commands at
+ * once, so it is in no list. */
+extern tl_failure tl_failure_nameless;
+
 /* A failure of `command` because of `reason`, with one reference: its text names the operation and
- * where it was enqueued.  When there is no memory for it, a static one that says so. */
+ * where it was enqueued.  The nameless one when there is no memory for it. */
 tl_failure *tl_failure_make(const tl_command *command, const tl_error *reason);
 tl_failure *tl_failure_share(tl_failure *failure);
 void tl_failure_drop(tl_failure *failure); /* NULL is allowed */

@@ -162,10 +162,14 @@ static void retire(tl_scheduler *s) {
     if (unit->failed) {
       uint64_t at = unit->begin;
       for (tl_command *c; (c = tl_queue_at(s->queue, &at, unit->end)); at += c->size) {
-        if (!c->failure) continue;
-        *s->failures_end = c->failure;
-        s->failures_end = &c->failure->next;
-        c->failure = NULL;
+        tl_failure *failure = c->failure;
+        if (failure == &tl_failure_nameless) {
+          s->nameless_failure = true;
+        } else if (failure) {
+          *s->failures_end = failure;
+          s->failures_end = &failure->next;
+          c->failure = NULL;
+        }
       }
     }
     position = unit->end;

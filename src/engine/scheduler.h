@@ -47,6 +47,7 @@ typedef struct tl_scheduler {
   bool frontend_waits;
   bool stopping;
   tl_failure *failures, **failures_end; /* retired, in program order */
+  bool nameless_failure;                /* one retired that there was no memory to describe */
 
   alignas(64) atomic_uint awake; /* lanes not asleep: they run, or look for work before they sleep */
   atomic_uint events;            /* changes when there is something new to run */

@@ -29,14 +29,14 @@ enum {
 
 /* Outputs are the first operands.  Each element is folded from the salt, its old value if that is
  * read, and one element of each input, in this order. */
-typedef struct recipe {
+typedef struct formula {
   toy_work work;
   uint64_t salt;
   uint32_t failing_chunk; /* the number of chunks stands for finish() */
   uint8_t outputs;
   bool real; /* doubles, else integers */
   uint16_t delay; /* 0: none, 1: gives way, else loops */
-} recipe;
+} formula;
 
 static int64_t place(const tl_operand *operand, int64_t index) {
   int64_t element = operand->offset;
@@ -64,7 +64,7 @@ static uint64_t real_word(uint64_t word) {
 }
 
 /* data[k]: the words of operand k's storage. */
-static uint64_t element_value(const recipe *recipe, int noperands, const tl_operand *operands,
+static uint64_t element_value(const formula *recipe, int noperands, const tl_operand *operands,
                               const uint64_t *const *data, int output, int64_t index) {
   uint64_t value = recipe->real ? real_word(recipe->salt) : recipe->salt;
   if (operands[output].access & TL_READ) {
@@ -82,12 +82,12 @@ static void pause_for(uint16_t delay) {
   for (volatile uint16_t i = 1; i < delay;) i++;
 }
 
-static tl_status no_value(const recipe *recipe, tl_error *error) {
+static tl_status no_value(const formula *recipe, tl_error *error) {
   return tl_error_set(error, TL_FAILED, "no value for %016" PRIx64, recipe->salt);
 }
 
 static tl_status run_recipe(const tl_command *command, uint32_t chunk, tl_error *error) {
-  const recipe *recipe = command->parameters;
+  const formula *recipe = command->parameters;
   pause_for(recipe->delay);
   if (chunk == recipe->failing_chunk) return no_value(recipe, error);
   const uint64_t *data[OUTPUTS + INPUTS];
@@ -107,7 +107,7 @@ static tl_status run_recipe(const tl_command *command, uint32_t chunk, tl_error 
 }
 
 static tl_status finish_recipe(const tl_command *command, tl_error *error) {
-  const recipe *recipe = command->parameters;
+  const formula *recipe = command->parameters;
   pause_for(recipe->delay);
   if (command->chunks == recipe->failing_chunk) return no_value(recipe, error);
   const uint64_t *scratch = command->scratch;
@@ -202,7 +202,7 @@ static void expect_failure(replay *r, failure *expected, tl_status status, const
 static failure *new_failure(replay *r, const tl_draft *draft, bool injected) {
   failure *made = &r->failures[r->nfailures++];
   *made = (failure){draft->op, draft->line, injected, false,
-                    ((const recipe *)draft->parameters)->salt};
+                    ((const formula *)draft->parameters)->salt};
   return made;
 }
 
@@ -219,7 +219,7 @@ static bool is_injected(replay *r, const tl_draft *draft, slot *const *slots) {
 
 /* slots[k]: where operand k lies. */
 static void interpret(replay *r, const tl_draft *draft, slot *const *slots) {
-  const recipe *recipe = draft->parameters;
+  const formula *recipe = draft->parameters;
   bool injected = is_injected(r, draft, slots);
   failure *cause = NULL;
   for (int k = 0; k < draft->noperands; k++) {
@@ -250,12 +250,12 @@ static void interpret(replay *r, const tl_draft *draft, slot *const *slots) {
 
 /* ---- random commands ---- */
 
-typedef struct dims {
+typedef struct axes {
   int64_t shape[DIMS], stride[DIMS];
-} dims;
+} axes;
 
 /* Every element once, in some order. */
-static void whole_view(replay *r, tl_operand *operand, dims *dims, int64_t elements) {
+static void whole_view(replay *r, tl_operand *operand, axes *dims, int64_t elements) {
   int64_t columns = 1 + below(r, 6);
   operand->offset = 0;
   operand->ndim = 1;
@@ -277,7 +277,7 @@ static void whole_view(replay *r, tl_operand *operand, dims *dims, int64_t eleme
 }
 
 /* A run of elements, a lattice, one element, none; one that is only read may meet itself. */
-static void part_view(replay *r, tl_operand *operand, dims *dims, int64_t elements, bool is_read) {
+static void part_view(replay *r, tl_operand *operand, axes *dims, int64_t elements, bool is_read) {
   int64_t first = below(r, elements), room = elements - first;
   operand->offset = first;
   operand->ndim = (uint8_t)below(r, DIMS + 1);
@@ -328,7 +328,7 @@ static bool meets_itself(const tl_draft *draft, int outputs) {
   return false;
 }
 
-static void make_plan(replay *r, const tl_draft *draft, recipe *recipe) {
+static void make_plan(replay *r, const tl_draft *draft, formula *recipe) {
   tl_plan *plan = &recipe->work.plan;
   plan->chunks = percent(r, 70) ? 1 : (uint32_t)(1 + below(r, 9));
   plan->cost = percent(r, 75) ? (float)below(r, 2000) : (float)below(r, 30000);
@@ -346,11 +346,11 @@ static void make_plan(replay *r, const tl_draft *draft, recipe *recipe) {
 static void random_command(replay *r) {
   static const tl_op ops[] = {TL_OP_add, TL_OP_mul, TL_OP_exp, TL_OP_mm, TL_OP_sum, TL_OP_copy_};
   union {
-    recipe recipe;
-    char bytes[sizeof(recipe) + MAX_PADDING]; /* so that the ring's end is met in all ways */
+    formula recipe;
+    char bytes[sizeof(formula) + MAX_PADDING]; /* so that the ring's end is met in all ways */
   } parameters;
   memset(&parameters, 0, sizeof parameters);
-  recipe *recipe = &parameters.recipe;
+  formula *recipe = &parameters.recipe;
   recipe->work.run = run_recipe;
   recipe->work.finish = finish_recipe;
   recipe->salt = next_random(r);
@@ -359,7 +359,7 @@ static void random_command(replay *r) {
 
   slot *slots[OUTPUTS + INPUTS];
   tl_operand operands[OUTPUTS + INPUTS];
-  dims dims[OUTPUTS + INPUTS];
+  axes dims[OUTPUTS + INPUTS];
   int outputs = 0, wholes = 0, count = 0;
   for (int k = 0; k < 1 + percent(r, 10); k++) {
     slot *out = pick_slot(r, slots, count, recipe->real, false);
@@ -417,4 +417,233 @@ static void random_command(replay *r) {
     status = tl_engine_submit(r->engine, &draft, &error);
   } while (status == TL_INTERRUPTED);
   expect_failure(r, r->setting.synchronous ? slots[0]->poison : NULL, status, &error);
+}
+
+/* ---- random events ---- */
+
+static int polls_until_interrupt; /* 0: no interrupt */
+
+static bool is_interrupted(void) {
+  return polls_until_interrupt > 0 && --polls_until_interrupt == 0;
+}
+
+static size_t bytes_of(const slot *s) { return (size_t)s->elements * 8; }
+
+/* TL_NO_MEMORY exactly when what is alive leaves no room, however late its releases run. */
+static void create(replay *r) {
+  slot *made = &r->slots[below(r, SLOTS)];
+  if (made->storage) return;
+  int limit = percent(r, 40) ? TL_INLINE_BYTES / 8 : percent(r, 90) ? 200 : MAX_ELEMENTS;
+  made->elements = 1 + below(r, limit);
+  made->real = percent(r, 50);
+  tl_error error;
+  tl_status status;
+  do {
+    status = tl_engine_storage(r->engine, bytes_of(made), &made->storage, &error);
+  } while (status == TL_INTERRUPTED);
+  bool fits = r->setting.memory == 0 || r->live + bytes_of(made) <= r->setting.memory;
+  if (!fits) {
+    char text[TL_ERROR_TEXT];
+    snprintf(text, sizeof text, "out of memory: %zu bytes wanted, %zu of %zu in use",
+             bytes_of(made), r->live, r->setting.memory);
+    if (status != TL_NO_MEMORY || strcmp(error.text, text) != 0) {
+      differs(r, "instead of '%s': %s", text, status == TL_OK ? "a storage" : error.text);
+    }
+    made->storage = NULL;
+    return;
+  }
+  if (status != TL_OK) differs(r, "no storage of %zu bytes: %s", bytes_of(made), error.text);
+  r->live += bytes_of(made);
+  made->handles = 1;
+  made->poison = NULL;
+  made->defined = made->written = false;
+  if (!r->setting.failing && percent(r, 30)) { /* faults would count its first write */
+    for (int64_t i = 0; i < made->elements; i++) {
+      made->words[i] = made->real ? real_word(next_random(r)) : next_random(r);
+    }
+    memcpy(tl_engine_fill(r->engine, made->storage), made->words, bytes_of(made));
+    made->defined = true;
+  }
+}
+
+static void drop(replay *r, slot *dropped) {
+  tl_engine_drop(r->engine, dropped->storage);
+  if (--dropped->handles > 0) return;
+  dropped->storage = NULL;
+  r->live -= bytes_of(dropped);
+}
+
+static void read_value(replay *r, slot *read) {
+  tl_error error;
+  tl_status status;
+  do {
+    status = tl_engine_wait(r->engine, read->storage, &error);
+  } while (status == TL_INTERRUPTED);
+  expect_failure(r, read->poison, status, &error);
+  if (status == TL_OK && memcmp(read->storage->data, read->words, bytes_of(read)) != 0) {
+    const uint64_t *words = read->storage->data;
+    int64_t i = 0;
+    while (words[i] == read->words[i]) i++;
+    differs(r, "slot %d, element %" PRId64 " of %" PRId64 ": %016" PRIx64 " instead of %016" PRIx64,
+            (int)(read - r->slots), i, read->elements, words[i], read->words[i]);
+  }
+}
+
+static void poll_value(replay *r, slot *read) {
+  time_t start = time(NULL);
+  while (!tl_engine_is_ready(r->engine, read->storage)) {
+    if (time(NULL) - start > 20) differs(r, "slot %d never gets ready", (int)(read - r->slots));
+    sched_yield();
+  }
+  read_value(r, read);
+}
+
+/* Gives whether there was a failure that nobody had seen. */
+static bool drain(replay *r) {
+  failure *first = NULL;
+  while (!first && r->drained < r->nfailures) {
+    failure *next = &r->failures[r->drained++];
+    if (!next->seen) first = next;
+  }
+  tl_error error;
+  tl_status status;
+  do {
+    status = tl_engine_drain(r->engine, &error);
+  } while (status == TL_INTERRUPTED);
+  expect_failure(r, first, status, &error);
+  return first != NULL;
+}
+
+static void change_threads(replay *r) {
+  int threads = 1 + below(r, 4);
+  tl_error error;
+  tl_status status;
+  do {
+    status = tl_engine_set_threads(r->engine, threads, &error);
+  } while (status == TL_INTERRUPTED);
+  if (status != TL_OK) differs(r, "%s", error.text);
+  assert_int_equal(tl_engine_threads(r->engine), threads);
+}
+
+static void random_event(replay *r) {
+  if (r->setting.interrupts && percent(r, 2)) polls_until_interrupt = 1 + below(r, 3);
+  int event = below(r, 1000);
+  if (event < 150) create(r);
+  slot *picked = &r->slots[below(r, SLOTS)];
+  if (!picked->storage) return;
+  if (event >= 150 && event < 230) {
+    drop(r, picked);
+  } else if (event < 250) {
+    tl_storage_retain(picked->storage);
+    picked->handles++;
+  } else if (event < 280 && picked->defined) {
+    read_value(r, picked);
+  } else if (event < 285 && picked->defined) {
+    poll_value(r, picked);
+  } else if (event < 287) {
+    drain(r);
+  } else if (event < 291) {
+    tl_engine_away(r->engine, percent(r, 50));
+  } else if (event < 292) {
+    change_threads(r);
+  } else {
+    random_command(r);
+  }
+}
+
+/* ---- runs ---- */
+
+static void run_replay(uint64_t seed, setting how) {
+  static replay replayed;
+  replay *r = &replayed;
+  memset(r, 0, sizeof *r);
+  r->setting = how;
+  r->seed = r->random = seed;
+  r->fault_op = TL_OP_mm;
+  char faults[64] = "";
+  if (how.failing) {
+    r->fault_ops = 1 + below(r, 200);
+    r->fault_allocations = 1 + below(r, 400);
+    snprintf(faults, sizeof faults, "alloc:%d,mm:%d", r->fault_allocations, r->fault_ops);
+  }
+  polls_until_interrupt = 0;
+  toy_init(&r->toy);
+  tl_engine_options options = {
+      .backend = &r->toy.base,
+      .threads = how.threads,
+      .synchronous = how.synchronous,
+      .memory = how.memory,
+      .faults = faults,
+      .interrupted = is_interrupted,
+  };
+  tl_error error;
+  if (tl_engine_open(&r->engine, &options, &error) != TL_OK) differs(r, "%s", error.text);
+
+  while (r->commands < MAX_COMMANDS) random_event(r);
+  for (int s = 0; s < SLOTS; s++) {
+    slot *left = &r->slots[s];
+    if (left->storage && left->defined) read_value(r, left);
+    while (left->storage) drop(r, left);
+  }
+  while (drain(r)) {}
+  tl_engine_counters counters;
+  tl_engine_count(r->engine, &counters);
+  if (counters.reserved != 0) differs(r, "%zu bytes are not given back", counters.reserved);
+  assert_int_equal(counters.enqueued, r->commands);
+  assert_int_equal(counters.retired, r->commands);
+  tl_engine_close(r->engine);
+  if (!toy_is_whole(&r->toy)) differs(r, "the backend's memory is not given back");
+}
+
+/* The fixed seeds, and the environment's. */
+static void run_seeds(uint64_t first, int count, setting how) {
+  for (int i = 0; i < count; i++) run_replay(first + (uint64_t)i, how);
+  const char *seed = getenv("TENSORLUA_TEST_SEED");
+  if (seed) run_replay(strtoull(seed, NULL, 10), how);
+}
+
+static void test_values(void **state) {
+  (void)state;
+  for (int threads = 1; threads <= 4; threads *= 2) {
+    run_seeds(100, 2, (setting){.threads = threads});
+  }
+}
+
+static void test_failures(void **state) {
+  (void)state;
+  for (int threads = 1; threads <= 4; threads *= 2) {
+    run_seeds(200, 2, (setting){.threads = threads, .failing = true});
+  }
+}
+
+static void test_budget_and_interrupts(void **state) {
+  (void)state;
+  for (int threads = 1; threads <= 4; threads *= 2) {
+    run_seeds(300, 2, (setting){.threads = threads, .interrupts = true, .memory = 24 << 10});
+  }
+}
+
+static void test_all_together(void **state) {
+  (void)state;
+  for (int threads = 1; threads <= 4; threads *= 2) {
+    setting all = {.threads = threads, .interrupts = true, .failing = true, .memory = 24 << 10};
+    run_seeds(400, 2, all);
+  }
+}
+
+static void test_synchronous(void **state) {
+  (void)state;
+  for (int threads = 1; threads <= 4; threads *= 2) {
+    setting all = {.threads = threads, .synchronous = true, .failing = true, .memory = 24 << 10};
+    run_seeds(400, 1, all);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_values),       cmocka_unit_test(test_failures),
+      cmocka_unit_test(test_budget_and_interrupts), cmocka_unit_test(test_all_together),
+      cmocka_unit_test(test_synchronous),
+  };
+  return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
 }

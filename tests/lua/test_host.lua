@@ -99,7 +99,8 @@ end
 
 function TestOptions:test_wrong()
   for _, option in ipairs {"-x", "-ix", "-vE", "-Ex", "-Wx", "-hx", "--x", "--helpx"} do
-    local err, out = fails("unrecognized option '" .. option .. "'\nusage: ", {option, "-e", "print(1)"})
+    local err, out = fails("unrecognized option '" .. option .. "'\nusage: ",
+                           {option, "-e", "print(1)"})
     contains(err, "-h, --help")
     equals(out, "")
   end
@@ -211,7 +212,8 @@ end
 
 function TestScript:test_binary()
   local file = scratch .. "/script.luac"
-  prints("", {"-e", ("io.open(%q, 'wb'):write(string.dump(load 'print(...)')):close()"):format(file)})
+  local code = "io.open(%q, 'wb'):write(string.dump(load 'print(...)')):close()"
+  prints("", {"-e", code:format(file)})
   prints("a\n", {file, "a"})
 end
 
@@ -230,7 +232,8 @@ function TestScript:test_generational()
 end
 
 function TestScript:test_closes_variables()
-  local close = "local x <close> = setmetatable({}, {__close = function(_, e) print('closed', e) end}) "
+  local close = "local x <close> = setmetatable({}, "
+                .. "{__close = function(_, e) print('closed', e) end}) "
   prints("closed\tnil\n", {"-e", close})
   local err, out = fails("no\n", {"-e", close .. "error('no', 0)"})
   contains(out, "closed\tno\n")
@@ -286,11 +289,13 @@ function TestErrors:test_objects()
 end
 
 function TestErrors:test_stack_overflow()
-  local err = fails("(command line):1: stack overflow", {"-e", "local function f() return 1 + f() end f()"})
+  local err = fails("(command line):1: stack overflow",
+                    {"-e", "local function f() return 1 + f() end f()"})
   contains(err, "\n\t...\t(skipping ")
 end
 
 function TestErrors:test_memory()
+  luaunit.skipIf(program:find "san%-thread", "ThreadSanitizer takes a refused block for an error")
   local status, _, err = run {"-e", "io.read(1 << 45)"}
   equals(status, 1)
   contains(err, program .. ": not enough memory\n") -- after a sanitizer's warning
@@ -381,10 +386,11 @@ function TestLoop:test_prompts()
 end
 
 function TestLoop:test_print_is_the_global_one()
-  equals(feed "do local p = print print = function(...) p('got', ...) end end\n1\n", "> > got\t1\n> \n")
-  local out, err = feed "print = nil\n1\n2 + 2 == 4 and io.write 'on\\n' and nil\n"
+  equals(feed "do local p = print print = function(...) p('got', ...) end end\n1\n",
+         "> > got\t1\n> \n")
+  local out, err = feed "print = nil\n1\ndo io.write 'on\\n' end\n"
   equals(out, "> > > on\n> \n")
-  contains(err, "print")
+  equals(err, "no global 'print' to show the values\n")
   out, err = feed("1\n", {"-i", "-e", no_globals})
   equals({out, err}, {"> > \n", "no print\n"})
 end
@@ -408,13 +414,13 @@ end
 
 -- Runs the program on a pseudo-terminal; `steps` are shell commands whose output is typed.  The
 -- function `prompts N` in them waits until the terminal has shown N prompts.
-local function on_terminal(steps, arguments)
+local function on_terminal(steps)
   luaunit.skipIf(capture "command -v script" == "", "needs script(1)")
   local screen = write(scratch .. "/screen", "")
   local status, out = shell(([[
     prompts() { n=0; while [ "$(grep -o '> ' %s | wc -l)" -lt "$1" ] && [ $n -lt 200 ]; do
       n=$((n + 1)); sleep 0.05; done; }
-    { %s; } | script -qefc %s %s]]):format(screen, steps, quote(program .. (arguments or "")), screen))
+    { %s; } | script -qefc %s %s]]):format(screen, steps, quote(program), screen))
   return status, out:gsub("\r", "")
 end
 
@@ -428,13 +434,15 @@ end
 TestInterrupt = {}
 
 -- A shell that io.popen starts is the program's child, and PPID the program.
--- The endless loops allocate, for ThreadSanitizer delivers a signal only where the C library is called.
+-- The endless loops allocate: ThreadSanitizer delivers a signal only where the C library is called.
 local soon = "local kill = io.popen 'sleep 0.2; kill -INT $PPID' "
+local endless = "while true do local t = {} end"
 
 function TestInterrupt:test_script()
-  local err = fails("interrupted!\nstack traceback:\n", {"-e", soon .. "while true do local t = {} end"})
+  local err = fails("interrupted!\nstack traceback:\n", {"-e", soon .. endless})
   contains(err, "(command line):1: in main chunk")
-  err = fails("interrupted!\n", {script(soon .. "\nlocal function f()\n while true do local t = {} end\nend\nf()")})
+  local file = script(soon .. "\nlocal function f()\n" .. endless .. "\nend\nf()")
+  err = fails("interrupted!\n", {file})
   contains(err, "script.lua:3: in local 'f'")
 end
 
@@ -446,7 +454,7 @@ function TestInterrupt:test_blocked_read()
 end
 
 function TestInterrupt:test_is_an_error()
-  prints("false\tinterrupted!\n", {"-e", soon .. "print(pcall(function() while true do local t = {} end end))"})
+  prints("false\tinterrupted!\n", {"-e", soon .. "print(pcall(load '" .. endless .. "'))"})
 end
 
 function TestInterrupt:test_too_late_for_the_script()
@@ -462,12 +470,13 @@ end
 
 function TestInterrupt:test_second_one_kills()
   local code = "io.popen 'sleep 0.2; kill -INT $PPID; sleep 0.2; kill -INT $PPID' "
-               .. "while true do pcall(function() while true do local t = {} end end) end"
+               .. "while true do pcall(load '" .. endless .. "') end"
   equals(run {"-e", code}, 128 + 2)
 end
 
 function TestInterrupt:test_loop()
-  local out, err = feed(soon .. "while true do local t = {} end\n1\n" .. soon .. "while true do local t = {} end\n2\n")
+  local chunk = soon .. endless .. "\n"
+  local out, err = feed(chunk .. "1\n" .. chunk .. "2\n")
   equals(out, "> > 1\n> > 2\n> \n")
   equals(select(2, err:gsub("interrupted!\nstack traceback:\n", "")), 2)
 end
