@@ -215,7 +215,10 @@ static void finish_unit(tl_scheduler *s, uint64_t number, bool failed) {
     }
   }
   retire(s);
-  if (s->frontend_waits) pthread_cond_signal(&s->done);
+  if (s->frontend_waits) {
+    atomic_fetch_add(&s->events, 1);
+    pthread_cond_signal(&s->done);
+  }
 }
 
 /* ---- run ---- */
@@ -375,9 +378,7 @@ static void wait_done(tl_scheduler *s) {
     until.tv_nsec -= 1000000000;
     until.tv_sec++;
   }
-  s->frontend_waits = true;
   pthread_cond_timedwait(&s->done, &s->lock, &until);
-  s->frontend_waits = false;
 }
 
 bool tl_scheduler_help(tl_scheduler *s, tl_lane *lane, bool (*reached)(const void *argument),
@@ -385,14 +386,24 @@ bool tl_scheduler_help(tl_scheduler *s, tl_lane *lane, bool (*reached)(const voi
   tl_work work;
   pthread_mutex_lock(&s->lock);
   s->limit++; /* the frontend's own core is free for lanes while it waits */
-  bool done;
+  s->frontend_waits = true;
+  bool done, rested = false;
   while (!(done = reached(argument)) && !(interrupted && interrupted())) {
     if (s->active < s->limit && pick(s, &work)) {
       run(s, &work, lane, true);
+      rested = false;
+    } else if (!rested) {
+      unsigned events = atomic_load(&s->events);
+      pthread_mutex_unlock(&s->lock);
+      spin(s, events, UINT64_MAX);
+      pthread_mutex_lock(&s->lock);
+      rested = true;
     } else {
       wait_done(s);
+      rested = false;
     }
   }
+  s->frontend_waits = false;
   s->limit--;
   pthread_mutex_unlock(&s->lock);
   return done;

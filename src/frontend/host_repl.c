@@ -10,6 +10,7 @@
 
 #include "frontend/host_call.h"
 #include "frontend/interrupt.h"
+#include "frontend/library.h"
 
 typedef struct reader {
   char *line; /* getline's */
@@ -44,7 +45,9 @@ static void show_prompt(lua_State *L, const char *global, const char *usual) {
 /* Pushes the next line without its newline, unless it returns something else than READ. */
 static reading read_line(lua_State *L, reader *in) {
   tl_interrupt_arm(L);
+  tl_library_away(L, true);
   ssize_t length = getline(&in->line, &in->capacity, stdin);
+  tl_library_away(L, false);
   if (tl_interrupt_disarm()) {
     clearerr(stdin);
     puts("");

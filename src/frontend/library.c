@@ -1,6 +1,5 @@
 #include "frontend/library.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "frontend/context.h"
@@ -132,13 +131,25 @@ int luaopen_tensor(lua_State *L) {
   return 1;
 }
 
-/* ---- the end ---- */
+/* ---- for the host ---- */
+
+/* The state's engine, or NULL when there is none. */
+static tl_engine *engine_of(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &context_key);
+  const tl_context *context = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  return context ? context->engine : NULL;
+}
+
+void tl_library_away(lua_State *L, bool away) {
+  tl_engine *engine = engine_of(L);
+  if (engine) tl_engine_away(engine, away);
+}
 
 void tl_library_finish(lua_State *L) {
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &context_key);
-  tl_context *context = lua_touserdata(L, -1);
+  tl_engine *engine = engine_of(L);
   tl_error error;
-  if (context && context->engine && tl_engine_drain(context->engine, &error) != TL_OK) {
+  if (engine && tl_engine_drain(engine, &error) != TL_OK) {
     if (error.status == TL_INTERRUPTED) tl_raise(L, &error);
     lua_pushstring(L, error.text);
     lua_error(L);

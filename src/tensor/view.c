@@ -45,30 +45,6 @@ void tl_view_make_like(tl_view *view, tl_dtype dtype, const tl_view *like) {
   set_contiguous(view);
 }
 
-int64_t tl_view_numel(const tl_view *view) {
-  int64_t count = 1;
-  for (int d = 0; d < view->ndim; d++) count *= view->shape[d];
-  return count;
-}
-
-bool tl_view_is_contiguous(const tl_view *view) {
-  if (tl_view_numel(view) == 0) return true;
-  int64_t step = 1;
-  for (int d = view->ndim - 1; d >= 0; d--) {
-    if (view->shape[d] != 1 && view->stride[d] != step) return false;
-    step *= view->shape[d];
-  }
-  return true;
-}
-
-bool tl_view_same_shape(const tl_view *a, const tl_view *b) {
-  if (a->ndim != b->ndim) return false;
-  for (int d = 0; d < a->ndim; d++) {
-    if (a->shape[d] != b->shape[d]) return false;
-  }
-  return true;
-}
-
 bool tl_view_is_same(const tl_view *a, const tl_view *b) {
   if (a->offset != b->offset || a->dtype != b->dtype || !tl_view_same_shape(a, b)) return false;
   for (int d = 0; d < a->ndim; d++) {

@@ -30,9 +30,29 @@ tl_status tl_view_make(tl_view *view, tl_dtype dtype, int ndim, const int64_t *s
 /* The contiguous view of the shape of another, whose number of elements is known to be fine. */
 void tl_view_make_like(tl_view *view, tl_dtype dtype, const tl_view *like);
 
-int64_t tl_view_numel(const tl_view *view);
-bool tl_view_is_contiguous(const tl_view *view);
-bool tl_view_same_shape(const tl_view *a, const tl_view *b);
+static inline int64_t tl_view_numel(const tl_view *view) {
+  int64_t count = 1;
+  for (int d = 0; d < view->ndim; d++) count *= view->shape[d];
+  return count;
+}
+
+static inline bool tl_view_is_contiguous(const tl_view *view) {
+  if (tl_view_numel(view) == 0) return true;
+  int64_t step = 1;
+  for (int d = view->ndim - 1; d >= 0; d--) {
+    if (view->shape[d] != 1 && view->stride[d] != step) return false;
+    step *= view->shape[d];
+  }
+  return true;
+}
+
+static inline bool tl_view_same_shape(const tl_view *a, const tl_view *b) {
+  if (a->ndim != b->ndim) return false;
+  for (int d = 0; d < a->ndim; d++) {
+    if (a->shape[d] != b->shape[d]) return false;
+  }
+  return true;
+}
 
 /* Whether two views of one storage name the same elements in the same order, and whether they can
  * name a common element at all (by their extents: never a false "no"). */

@@ -1,5 +1,6 @@
 /* A toy backend for the engine's tests: each command says in its parameters how it is cut and what
- * a chunk does.  Its memory is counted, and dirty when it is handed out. */
+ * a chunk does.  Its memory is counted, and dirty when it is handed out.  For suites that include
+ * cmocka.h before it. */
 #ifndef TL_TESTS_TOY_H
 #define TL_TESTS_TOY_H
 
@@ -96,6 +97,89 @@ static inline void toy_sleep(long microseconds) {
 static inline bool toy_await(atomic_int *count, int value) {
   for (int tries = 0; tries < 200000; tries++) {
     if (atomic_load(count) >= value) return true;
+    toy_sleep(50);
+  }
+  return false;
+}
+
+/* An engine over a toy backend, and what the directed tests' commands tell each other. */
+typedef struct toy_scene {
+  toy_backend backend;
+  tl_engine *engine;
+  int submitted;
+  atomic_int started, finished, gate, inside, most, wrong;
+} toy_scene;
+
+/* A directed test's command. */
+typedef struct toy_task {
+  toy_work work;
+  toy_scene *scene;
+  int id; /* counts the scene's commands, from 1 on */
+} toy_task;
+
+static inline const toy_task *toy_task_of(const tl_command *command) { return command->parameters; }
+
+static inline tl_status toy_open_with(toy_scene *scene, tl_engine_options options,
+                                      tl_error *error) {
+  memset(scene, 0, sizeof *scene);
+  toy_init(&scene->backend);
+  options.backend = &scene->backend.base;
+  return tl_engine_open(&scene->engine, &options, error);
+}
+
+static inline void toy_open(toy_scene *scene, int threads) {
+  tl_error error;
+  tl_status status = toy_open_with(scene, (tl_engine_options){.threads = threads}, &error);
+  assert_int_equal(status, TL_OK);
+}
+
+static inline void toy_close(toy_scene *scene) {
+  tl_engine_close(scene->engine);
+  assert_true(toy_is_whole(&scene->backend));
+}
+
+static inline tl_storage *toy_storage(toy_scene *scene, size_t bytes) {
+  tl_storage *storage;
+  tl_error error;
+  assert_int_equal(tl_engine_storage(scene->engine, bytes, &storage, &error), TL_OK);
+  return storage;
+}
+
+static inline tl_operand toy_operand(tl_storage *storage, int access) {
+  return (tl_operand){.storage = storage, .dtype = TL_float64, .access = (uint8_t)access};
+}
+
+/* A command that overwrites `to`, or changes it when `access` says so, and reads `from`, unless it
+ * is NULL.  Its place is toy.lua, and its number there is the line. */
+static inline tl_status toy_submit(toy_scene *scene, toy_work work, tl_storage *to, int access,
+                                   tl_storage *from, tl_error *error) {
+  toy_task task = {work, scene, ++scene->submitted};
+  tl_operand operands[] = {toy_operand(to, access), toy_operand(from, TL_READ)};
+  tl_draft draft = {
+      .op = TL_OP_exp,
+      .noperands = from ? 2 : 1,
+      .operands = operands,
+      .parameters = &task,
+      .parameters_size = sizeof task,
+      .source = "toy.lua",
+      .line = task.id,
+  };
+  return tl_engine_submit(scene->engine, &draft, error);
+}
+
+/* The same where it must succeed. */
+static inline void toy_queue(toy_scene *scene, toy_work work, tl_storage *to, int access,
+                             tl_storage *from) {
+  tl_error error;
+  assert_int_equal(toy_submit(scene, work, to, access, from, &error), TL_OK);
+}
+
+enum { TOY_OVERWRITE = TL_WRITE | TL_WHOLE, TOY_CHANGE = TL_READ | TL_WRITE };
+
+/* Whether the value is there within ten seconds, without waiting for it. */
+static inline bool toy_gets_ready(toy_scene *scene, tl_storage *storage) {
+  for (int tries = 0; tries < 200000; tries++) {
+    if (tl_engine_is_ready(scene->engine, storage)) return true;
     toy_sleep(50);
   }
   return false;

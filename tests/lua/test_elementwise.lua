@@ -14,20 +14,20 @@ local DTYPES = {"float32", "float64"}
 
 -- ---- the oracle ----
 
+-- Lambert's continued fraction near 0, where the other formula loses digits.
 local function tanh(x)
-  if x > 20 then return 1 elseif x < -20 then return -1 end
-  if math.abs(x) < 0.3 then -- a series: the formula below loses digits here
-    local y = x * x
-    return x * (1 - y * (1 / 3 - y * (2 / 15 - y * (17 / 315 - y * (62 / 2835 -
-      y * (1382 / 155925 - y * (21844 / 6081075 - y * (929569 / 638512875 -
-      y * (6404582 / 10854718875)))))))))
+  local magnitude = math.abs(x)
+  if magnitude < 1 then
+    local fraction = 39
+    for odd = 37, 1, -2 do fraction = odd + x * x / fraction end
+    return x / fraction
   end
-  local e = math.exp(-2 * math.abs(x))
+  local e = math.exp(-2 * magnitude)
   return (x < 0 and -1 or 1) * (1 - e) / (1 + e)
 end
 
 local function mod(x, y, dtype)
-  local r = math.fmod(x + 0.0, y + 0.0)
+  local r = math.fmod(x * 1.0, y * 1.0)
   if r ~= 0 and (r < 0) ~= (y < 0) then r = round(dtype, r + y) end
   return r
 end
@@ -58,7 +58,7 @@ local BINARY = {
     return (q ~= q or q == huge or q == -huge or q == 0) and q or math.floor(q) + 0.0
   end,
   remainder = mod,
-  pow = function(x, y) return (x + 0.0) ^ y end,
+  pow = function(x, y) return x ^ y end,
   maximum = function(x, y) return choose(x, y, function(a, b) return a > b and a or b end) end,
   minimum = function(x, y) return choose(x, y, function(a, b) return a < b and a or b end) end,
 }
@@ -139,9 +139,8 @@ end
 
 -- The library's functions of C and NumPy's in extended precision are independent of each other.
 function TestValues:test_against_numpy()
-  local code = {exp = "np.exp(x)", log = "np.log(x)", tanh = "np.tanh(x)", sqrt = "np.sqrt(x)",
-                sigmoid = "1 / (1 + np.exp(-x))", pow = "x ** y", remainder = "np.mod(x, y)",
-                div = "x / y"}
+  local code = {exp = "np.exp(x)", log = "np.log(x)", tanh = "np.tanh(x)",
+                sigmoid = "1 / (1 + np.exp(-x))", pow = "x ** y"}
   local count = support.slow and 1000 or 20000
   for name, formula in pairs(code) do
     for _, dtype in ipairs(DTYPES) do
@@ -153,7 +152,7 @@ function TestValues:test_against_numpy()
       local arguments = {support.tensor({count}, x, dtype)}
       if BINARY[name] then arguments[2] = support.tensor({count}, y, dtype) end
       support.assert_values(tensor[name](table.unpack(arguments)), {count}, expected,
-                            name .. " " .. dtype, ULPS[name] or 0)
+                            name .. " " .. dtype, ULPS[name])
     end
   end
 end
@@ -197,7 +196,9 @@ function TestValues:test_special_values()
       local x = support.tensor({n}, special, dtype)
       local what = name .. " of special values, " .. dtype
       if UNARY[name] then
-        local expected = expected_of(name, dtype, {n}, function(i) return round(dtype, special[i + 1]) end)
+        local expected = expected_of(name, dtype, {n}, function(i)
+          return round(dtype, special[i + 1])
+        end)
         support.assert_values(tensor[name](x), {n}, expected, what, ULPS[name])
       else
         local row, column = x:reshape(1, n), x:reshape(n, 1)

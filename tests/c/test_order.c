@@ -1,0 +1,582 @@
+/* What runs when: dependent commands one after the other, independent ones at the same time on as
+ * many lanes as there are, and nothing that is queued is left behind. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "toy.h"
+
+static toy_scene scene;
+
+/* ---- what commands do ---- */
+
+static tl_status note(const tl_command *command, uint32_t chunk, tl_error *error) {
+  (void)chunk, (void)error;
+  atomic_fetch_add(&toy_task_of(command)->scene->finished, 1);
+  return TL_OK;
+}
+
+/* Finishes when the gate has opened. */
+static tl_status hold(const tl_command *command, uint32_t chunk, tl_error *error) {
+  (void)chunk;
+  toy_scene *s = toy_task_of(command)->scene;
+  atomic_fetch_add(&s->started, 1);
+  if (!toy_await(&s->gate, 1)) return tl_error_set(error, TL_FAILED, "the gate stayed shut");
+  atomic_fetch_add(&s->finished, 1);
+  return TL_OK;
+}
+
+static tl_status meet(const tl_command *command, int others, tl_error *error) {
+  toy_scene *s = toy_task_of(command)->scene;
+  atomic_fetch_add(&s->started, 1);
+  if (!toy_await(&s->started, others)) return tl_error_set(error, TL_FAILED, "ran alone");
+  atomic_fetch_add(&s->finished, 1);
+  return TL_OK;
+}
+
+static tl_status meet_two(const tl_command *command, uint32_t chunk, tl_error *error) {
+  (void)chunk;
+  return meet(command, 2, error);
+}
+
+static tl_status meet_three(const tl_command *command, uint32_t chunk, tl_error *error) {
+  (void)chunk;
+  return meet(command, 3, error);
+}
+
+static void enter(toy_scene *s) {
+  int inside = atomic_fetch_add(&s->inside, 1) + 1, most = atomic_load(&s->most);
+  while (inside > most && !atomic_compare_exchange_weak(&s->most, &most, inside)) {}
+}
+
+static tl_status crowd(const tl_command *command, uint32_t chunk, tl_error *error) {
+  (void)chunk, (void)error;
+  toy_scene *s = toy_task_of(command)->scene;
+  enter(s);
+  toy_sleep(200);
+  atomic_fetch_sub(&s->inside, 1);
+  return TL_OK;
+}
+
+/* Only chunks of one command may be inside at a time: `inside` is its id and their number. */
+static tl_status exclude(const tl_command *command, uint32_t chunk, tl_error *error) {
+  (void)chunk, (void)error;
+  const toy_task *task = toy_task_of(command);
+  atomic_int *inside = &task->scene->inside;
+  int now = atomic_load(inside);
+  do {
+    if (now % 16 != 0 && now / 16 != task->id) {
+      atomic_fetch_add(&task->scene->wrong, 1);
+      return TL_OK;
+    }
+  } while (!atomic_compare_exchange_weak(inside, &now, now % 16 ? now + 1 : task->id * 16 + 1));
+  if (task->id <= atomic_load(&task->scene->finished)) atomic_fetch_add(&task->scene->wrong, 1);
+  if (task->id % 16 == 0) toy_sleep(100);
+  if ((atomic_fetch_sub(inside, 1) - 1) % 16 == 0) atomic_store(&task->scene->most, task->id);
+  return TL_OK;
+}
+
+static toy_work small(tl_status (*run)(const tl_command *, uint32_t, tl_error *)) {
+  return (toy_work){.plan = {.chunks = 1, .cost = 100}, .run = run};
+}
+
+/* A unit of its own, that alone is not worth a hand-over. */
+static toy_work medium(tl_status (*run)(const tl_command *, uint32_t, tl_error *)) {
+  return (toy_work){.plan = {.chunks = 1, .cost = 6000}, .run = run};
+}
+
+static toy_work large(tl_status (*run)(const tl_command *, uint32_t, tl_error *)) {
+  return (toy_work){.plan = {.chunks = 1, .cost = 1e6f}, .run = run};
+}
+
+static toy_work chunked(tl_status (*run)(const tl_command *, uint32_t, tl_error *), unsigned n) {
+  return (toy_work){.plan = {.chunks = n, .cost = 1e6f}, .run = run};
+}
+
+static void drain_all(void) {
+  tl_error error;
+  if (tl_engine_drain(scene.engine, &error) != TL_OK) fail_msg("%s", error.text);
+}
+
+static void wait_for(tl_storage *storage) {
+  tl_error error;
+  if (tl_engine_wait(scene.engine, storage, &error) != TL_OK) fail_msg("%s", error.text);
+}
+
+/* A command that runs until the gate opens, on a lane and not on this thread. */
+static tl_storage *occupy_lane(void) {
+  tl_storage *storage = toy_storage(&scene, 8);
+  int started = atomic_load(&scene.started);
+  toy_queue(&scene, large(hold), storage, TOY_OVERWRITE, NULL);
+  assert_true(toy_await(&scene.started, started + 1));
+  return storage;
+}
+
+/* ---- hazards ---- */
+
+static void test_dependent_never_overlap(void **state) {
+  (void)state;
+  for (int threads = 1; threads <= 4; threads *= 2) {
+    toy_open(&scene, threads);
+    tl_storage *storage = toy_storage(&scene, 4096);
+    toy_work works[] = {small(exclude), large(exclude), chunked(exclude, 5), medium(exclude)};
+    toy_queue(&scene, works[0], storage, TOY_OVERWRITE, NULL);
+    for (int i = 0; i < 400; i++) {
+      toy_queue(&scene, works[i * 7 / 3 % 4], storage, i % 3 ? TOY_CHANGE : TL_WRITE, NULL);
+    }
+    drain_all();
+    assert_int_equal(atomic_load(&scene.wrong), 0);
+    assert_int_equal(atomic_load(&scene.most), 401);
+    toy_close(&scene);
+  }
+}
+
+/* Notes an error when it runs before everything that was queued before it has finished. */
+static tl_status come_last(const tl_command *command, uint32_t chunk, tl_error *error) {
+  (void)chunk, (void)error;
+  const toy_task *task = toy_task_of(command);
+  if (atomic_load(&task->scene->finished) != task->id - 1) atomic_fetch_add(&task->scene->wrong, 1);
+  atomic_fetch_add(&task->scene->finished, 1);
+  return TL_OK;
+}
+
+static void test_write_waits_for_readers(void **state) {
+  (void)state;
+  for (int threads = 2; threads <= 4; threads *= 2) {
+    toy_open(&scene, threads);
+    tl_storage *shared = toy_storage(&scene, 800), *to[3];
+    toy_queue(&scene, small(note), shared, TOY_OVERWRITE, NULL);
+    for (int i = 0; i < 3; i++) {
+      to[i] = toy_storage(&scene, 800);
+      /* the last one shows that readers run at the same time */
+      toy_queue(&scene, i ? large(meet_two) : large(note), to[i], TOY_OVERWRITE, shared);
+    }
+    toy_queue(&scene, large(come_last), shared, TOY_CHANGE, NULL);
+    toy_queue(&scene, large(come_last), to[0], TOY_OVERWRITE, shared);
+    drain_all();
+    assert_int_equal(atomic_load(&scene.finished), 6);
+    assert_int_equal(atomic_load(&scene.wrong), 0);
+    toy_close(&scene);
+  }
+}
+
+/* A value that no command writes: given by the frontend, read by one that has to wait, dropped. */
+static tl_status copy_word(const tl_command *command, uint32_t chunk, tl_error *error) {
+  (void)chunk, (void)error;
+  const uint64_t *from = command->operands[1].storage->data;
+  memcpy(command->operands[0].storage->data, from ? from : &(uint64_t){0}, sizeof *from);
+  return TL_OK;
+}
+
+static void test_filled_storage_outlives_its_handle(void **state) {
+  (void)state;
+  for (size_t bytes = 8; bytes <= 800; bytes *= 100) {
+    toy_open(&scene, 2);
+    tl_storage *gated = occupy_lane(), *copy;
+    tl_storage *filled = toy_storage(&scene, bytes);
+    *(uint64_t *)tl_engine_fill(scene.engine, filled) = 12345;
+    toy_queue(&scene, large(hold), gated, TOY_CHANGE, filled);
+    copy = toy_storage(&scene, 8);
+    toy_queue(&scene, large(copy_word), copy, TOY_CHANGE - TL_READ + TL_WHOLE, filled);
+    toy_queue(&scene, large(note), gated, TOY_CHANGE, filled);
+    tl_engine_drop(scene.engine, filled);
+    tl_storage *next = toy_storage(&scene, bytes);
+    *(uint64_t *)tl_engine_fill(scene.engine, next) = 99999;
+    atomic_store(&scene.gate, 1);
+    wait_for(copy);
+    assert_int_equal(*(uint64_t *)copy->data, 12345);
+    drain_all();
+    toy_close(&scene);
+  }
+}
+
+/* ---- lanes ---- */
+
+static void test_independent_meet(void **state) {
+  (void)state;
+  for (int threads = 2; threads <= 4; threads *= 2) {
+    toy_open(&scene, threads);
+    for (int i = 0; i < 2; i++) {
+      toy_queue(&scene, large(meet_two), toy_storage(&scene, 800), TOY_OVERWRITE, NULL);
+    }
+    drain_all();
+    assert_int_equal(atomic_load(&scene.finished), 2);
+    toy_close(&scene);
+  }
+}
+
+static void test_chunks_meet(void **state) {
+  (void)state;
+  for (int threads = 2; threads <= 4; threads *= 2) {
+    toy_open(&scene, threads);
+    tl_storage *storage = toy_storage(&scene, 800);
+    toy_queue(&scene, chunked(meet_two, 2), storage, TOY_OVERWRITE, NULL);
+    wait_for(storage);
+    assert_int_equal(atomic_load(&scene.finished), 2);
+    toy_close(&scene);
+  }
+}
+
+/* Of four lanes one is the frontend's; while it is busy elsewhere, the others work. */
+static void test_lanes_need_no_frontend(void **state) {
+  (void)state;
+  toy_open(&scene, 4);
+  tl_storage *last = NULL;
+  for (int i = 0; i < 3; i++) {
+    last = toy_storage(&scene, 800);
+    toy_queue(&scene, large(meet_three), last, TOY_OVERWRITE, NULL);
+  }
+  assert_true(toy_gets_ready(&scene, last));
+  drain_all();
+  assert_int_equal(atomic_load(&scene.finished), 3);
+  toy_close(&scene);
+}
+
+/* A lane that fell asleep wakes for work that comes while another one is busy. */
+static void test_late_command_finds_a_lane(void **state) {
+  (void)state;
+  toy_open(&scene, 4);
+  occupy_lane();
+  toy_sleep(20000);
+  tl_storage *late = toy_storage(&scene, 800);
+  toy_queue(&scene, large(note), late, TOY_OVERWRITE, NULL);
+  bool ready = toy_gets_ready(&scene, late);
+  atomic_store(&scene.gate, 1);
+  drain_all();
+  assert_true(ready);
+  toy_close(&scene);
+}
+
+static void test_no_more_lanes_than_threads(void **state) {
+  (void)state;
+  for (int threads = 1; threads <= 4; threads *= 2) {
+    toy_open(&scene, threads);
+    for (int i = 0; i < 60; i++) {
+      toy_queue(&scene, i % 2 ? large(crowd) : chunked(crowd, 3), toy_storage(&scene, 800),
+                TOY_OVERWRITE, NULL);
+    }
+    toy_sleep(3000);
+    assert_in_range(atomic_load(&scene.most), 1, threads > 1 ? threads - 1 : 1);
+    drain_all();
+    assert_int_equal(atomic_load(&scene.most), threads);
+    toy_close(&scene);
+  }
+}
+
+static void test_set_threads(void **state) {
+  (void)state;
+  tl_error error;
+  toy_open(&scene, 1);
+  tl_storage *storage = toy_storage(&scene, 800);
+  toy_queue(&scene, large(note), storage, TOY_OVERWRITE, NULL);
+  assert_int_equal(tl_engine_set_threads(scene.engine, 4, &error), TL_OK);
+  assert_int_equal(tl_engine_threads(scene.engine), 4);
+  assert_int_equal(atomic_load(&scene.finished), 1);
+  for (int i = 0; i < 3; i++) {
+    toy_queue(&scene, large(meet_three), toy_storage(&scene, 800), TOY_OVERWRITE, NULL);
+  }
+  drain_all();
+  assert_int_equal(tl_engine_set_threads(scene.engine, 1, &error), TL_OK);
+  toy_queue(&scene, large(note), storage, TOY_OVERWRITE, NULL);
+  wait_for(storage);
+  toy_close(&scene);
+}
+
+/* While the frontend is away, its core is a lane's. */
+static void test_away(void **state) {
+  (void)state;
+  toy_open(&scene, 2);
+  tl_storage *storages[2];
+  for (int i = 0; i < 2; i++) {
+    storages[i] = toy_storage(&scene, 800);
+    toy_queue(&scene, medium(meet_two), storages[i], TOY_OVERWRITE, NULL);
+  }
+  tl_engine_away(scene.engine, true);
+  bool met = toy_await(&scene.finished, 2);
+  tl_engine_away(scene.engine, false);
+  drain_all();
+  assert_true(met);
+  toy_close(&scene);
+}
+
+/* ---- the waiting frontend ---- */
+
+static pthread_t frontend;
+
+static tl_status tell_thread(const tl_command *command, uint32_t chunk, tl_error *error) {
+  (void)chunk, (void)error;
+  if (pthread_equal(pthread_self(), frontend)) atomic_fetch_add(&toy_task_of(command)->scene->most, 1);
+  return TL_OK;
+}
+
+/* What was not handed over yet needs no other thread. */
+static void test_frontend_runs_it_itself(void **state) {
+  (void)state;
+  frontend = pthread_self();
+  for (int threads = 1; threads <= 4; threads *= 2) {
+    toy_open(&scene, threads);
+    tl_storage *storage = toy_storage(&scene, 8);
+    toy_queue(&scene, small(note), storage, TOY_OVERWRITE, NULL);
+    wait_for(storage);
+    toy_sleep(20000); /* all lanes are asleep */
+    toy_queue(&scene, small(tell_thread), storage, TOY_OVERWRITE, NULL);
+    wait_for(storage);
+    assert_int_equal(atomic_load(&scene.most), 1);
+    toy_close(&scene);
+  }
+}
+
+/* A small result is read while something long runs, or waits to run, that it does not need. */
+static void pass_long_command(int threads, bool has_started) {
+  toy_open(&scene, threads);
+  tl_storage *slow = has_started ? occupy_lane() : toy_storage(&scene, 8);
+  tl_storage *quick = toy_storage(&scene, 8);
+  if (!has_started) toy_queue(&scene, medium(hold), slow, TOY_OVERWRITE, NULL);
+  toy_queue(&scene, small(note), quick, TOY_OVERWRITE, NULL);
+  wait_for(quick);
+  bool still_runs = !tl_engine_is_ready(scene.engine, slow);
+  atomic_store(&scene.gate, 1);
+  tl_error error;
+  tl_engine_wait(scene.engine, slow, &error);
+  toy_close(&scene);
+  assert_true(still_runs);
+}
+
+static void test_read_beside_long_command(void **state) {
+  (void)state;
+  for (int threads = 2; threads <= 4; threads *= 2) pass_long_command(threads, true);
+}
+
+static void test_read_before_long_command(void **state) {
+  (void)state;
+  for (int threads = 2; threads <= 4; threads *= 2) pass_long_command(threads, false);
+}
+
+/* What becomes ready while the frontend helps runs on when it no longer does. */
+static void test_nothing_is_left_behind(void **state) {
+  (void)state;
+  for (int threads = 1; threads <= 4; threads *= 2) {
+    toy_open(&scene, threads);
+    tl_storage *first = toy_storage(&scene, 8), *second = toy_storage(&scene, 8);
+    bool ready = true;
+    for (int i = 0; i < 10 && ready; i++) {
+      toy_sleep(2000); /* all lanes are asleep */
+      toy_queue(&scene, medium(note), first, TOY_OVERWRITE, NULL);
+      toy_queue(&scene, small(note), second, TOY_OVERWRITE, first);
+      wait_for(first);
+      ready = toy_gets_ready(&scene, second);
+    }
+    drain_all();
+    assert_true(ready);
+    toy_close(&scene);
+  }
+}
+
+static void test_is_ready_hands_over(void **state) {
+  (void)state;
+  for (int threads = 1; threads <= 4; threads *= 2) {
+    toy_open(&scene, threads);
+    tl_storage *storage = toy_storage(&scene, 8);
+    for (int i = 0; i < 3; i++) {
+      toy_queue(&scene, small(note), storage, TOY_OVERWRITE, NULL);
+      if (i == 1) { /* handed over already */
+        tl_engine_away(scene.engine, true);
+        tl_engine_away(scene.engine, false);
+      }
+      bool ready = toy_gets_ready(&scene, storage);
+      if (!ready) drain_all();
+      assert_true(ready);
+      toy_sleep(2000);
+    }
+    toy_close(&scene);
+  }
+}
+
+/* ---- interrupts, back-pressure, the end ---- */
+
+static atomic_int interrupt;
+static bool is_interrupted(void) { return atomic_load(&interrupt); }
+
+static void open_interruptible(int threads) {
+  tl_error error;
+  tl_engine_options options = {.threads = threads, .interrupted = is_interrupted};
+  assert_int_equal(toy_open_with(&scene, options, &error), TL_OK);
+}
+
+static void test_interrupted_waits(void **state) {
+  (void)state;
+  open_interruptible(2);
+  tl_error error;
+  tl_storage *slow = occupy_lane();
+  atomic_store(&interrupt, 1);
+  assert_int_equal(tl_engine_wait(scene.engine, slow, &error), TL_INTERRUPTED);
+  assert_int_equal(error.status, TL_INTERRUPTED);
+  assert_int_equal(tl_engine_drain(scene.engine, &error), TL_INTERRUPTED);
+  assert_int_equal(tl_engine_set_threads(scene.engine, 1, &error), TL_INTERRUPTED);
+  assert_int_equal(tl_engine_threads(scene.engine), 2);
+  atomic_store(&interrupt, 0);
+  atomic_store(&scene.gate, 1);
+  wait_for(slow);
+  drain_all();
+  assert_int_equal(atomic_load(&scene.finished), 1);
+
+  /* The wait hands over what it then does not run. */
+  toy_sleep(20000);
+  toy_queue(&scene, small(note), slow, TOY_OVERWRITE, NULL);
+  atomic_store(&interrupt, 1);
+  assert_int_equal(tl_engine_wait(scene.engine, slow, &error), TL_INTERRUPTED);
+  atomic_store(&interrupt, 0);
+  bool ready = toy_gets_ready(&scene, slow);
+  drain_all();
+  assert_true(ready);
+  toy_close(&scene);
+}
+
+static void test_full_queue_waits(void **state) {
+  (void)state;
+  open_interruptible(2);
+  tl_error error;
+  tl_storage *storage = occupy_lane();
+  tl_status status = TL_OK;
+  atomic_store(&interrupt, 1);
+  int queued = 0;
+  while (status == TL_OK && queued < 1000000) {
+    status = toy_submit(&scene, small(note), storage, TOY_CHANGE, NULL, &error);
+    if (status == TL_OK) queued++;
+  }
+  assert_int_equal(status, TL_INTERRUPTED);
+  assert_in_range(queued, 1000, 100000);
+  atomic_store(&interrupt, 0);
+  atomic_store(&scene.gate, 1);
+  toy_queue(&scene, small(note), storage, TOY_CHANGE, NULL);
+  drain_all();
+  assert_int_equal(atomic_load(&scene.finished), 1 + queued + 1);
+  toy_close(&scene);
+}
+
+static void test_budget_waits_for_releases(void **state) {
+  (void)state;
+  tl_error error;
+  tl_engine_counters counters;
+  tl_engine_options options = {.threads = 2, .memory = 10000};
+  assert_int_equal(toy_open_with(&scene, options, &error), TL_OK);
+  for (int i = 0; i < 1000; i++) {
+    tl_storage *storage = toy_storage(&scene, 4000);
+    toy_queue(&scene, large(note), storage, TOY_OVERWRITE, NULL);
+    tl_engine_count(scene.engine, &counters);
+    assert_in_range(counters.reserved, 4000, 10000);
+    tl_engine_drop(scene.engine, storage);
+  }
+  tl_storage *held = toy_storage(&scene, 8000), *none = NULL;
+  assert_int_equal(tl_engine_storage(scene.engine, 8000, &none, &error), TL_NO_MEMORY);
+  assert_string_equal(error.text, "out of memory: 8000 bytes wanted, 8000 of 10000 in use");
+  assert_int_equal(tl_engine_storage(scene.engine, SIZE_MAX, &none, &error), TL_NO_MEMORY);
+  tl_engine_drop(scene.engine, held);
+  tl_engine_count(scene.engine, &counters);
+  assert_int_equal(counters.reserved, 0);
+  assert_int_equal(counters.enqueued, 1000);
+  toy_close(&scene);
+}
+
+/* A storage lives until its last handle goes. */
+static void test_handles(void **state) {
+  (void)state;
+  tl_engine_counters counters;
+  toy_open(&scene, 2);
+  tl_storage *storage = toy_storage(&scene, 800);
+  tl_storage_retain(storage);
+  toy_queue(&scene, small(note), storage, TOY_OVERWRITE, NULL);
+  tl_engine_drop(scene.engine, storage);
+  drain_all();
+  tl_engine_count(scene.engine, &counters);
+  assert_int_equal(counters.reserved, 800);
+  assert_non_null(storage->data);
+  tl_engine_drop(scene.engine, storage);
+  drain_all();
+  tl_engine_count(scene.engine, &counters);
+  assert_int_equal(counters.reserved, 0);
+  toy_close(&scene);
+}
+
+static tl_status finish_nothing(const tl_command *command, tl_error *error) {
+  (void)command, (void)error;
+  return TL_OK;
+}
+
+static void test_close_with_work_queued(void **state) {
+  (void)state;
+  for (int threads = 1; threads <= 4; threads *= 2) {
+    toy_open(&scene, threads);
+    toy_work works[] = {small(crowd), large(crowd), chunked(crowd, 9), chunked(crowd, 4)};
+    works[3].plan.scratch_size = 5000;
+    works[3].finish = finish_nothing;
+    tl_storage *storages[30];
+    for (int i = 0; i < 30; i++) storages[i] = toy_storage(&scene, i % 2 ? 8 : 3000);
+    for (int i = 0; i < 2000; i++) {
+      toy_queue(&scene, works[i % 4], storages[i % 30], TOY_OVERWRITE, NULL);
+      if (i % 30 == 29) {
+        tl_engine_drop(scene.engine, storages[i % 7]);
+        storages[i % 7] = toy_storage(&scene, 500);
+      }
+    }
+    toy_close(&scene);
+  }
+}
+
+/* Interrupts the wait that runs it. */
+static tl_status interrupt_wait(const tl_command *command, uint32_t chunk, tl_error *error) {
+  (void)command, (void)chunk, (void)error;
+  atomic_store(&interrupt, 1);
+  toy_sleep(100);
+  return TL_OK;
+}
+
+static void test_close_with_chunks_open(void **state) {
+  (void)state;
+  for (int threads = 1; threads <= 4; threads *= 2) {
+    for (int i = 0; i < 20; i++) {
+      open_interruptible(threads);
+      tl_error error;
+      toy_work work = chunked(interrupt_wait, 9);
+      work.plan.cost = 6000;
+      work.plan.scratch_size = 1000;
+      work.finish = finish_nothing;
+      tl_storage *storage = toy_storage(&scene, 800);
+      toy_queue(&scene, work, storage, TOY_OVERWRITE, NULL);
+      tl_status status = tl_engine_wait(scene.engine, storage, &error);
+      assert_true(status == TL_INTERRUPTED || status == TL_OK);
+      atomic_store(&interrupt, 0);
+      toy_close(&scene);
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_dependent_never_overlap),
+      cmocka_unit_test(test_write_waits_for_readers),
+      cmocka_unit_test(test_filled_storage_outlives_its_handle),
+      cmocka_unit_test(test_independent_meet),
+      cmocka_unit_test(test_chunks_meet),
+      cmocka_unit_test(test_lanes_need_no_frontend),
+      cmocka_unit_test(test_late_command_finds_a_lane),
+      cmocka_unit_test(test_no_more_lanes_than_threads),
+      cmocka_unit_test(test_set_threads),
+      cmocka_unit_test(test_away),
+      cmocka_unit_test(test_frontend_runs_it_itself),
+      cmocka_unit_test(test_read_beside_long_command),
+      cmocka_unit_test(test_read_before_long_command),
+      cmocka_unit_test(test_nothing_is_left_behind),
+      cmocka_unit_test(test_is_ready_hands_over),
+      cmocka_unit_test(test_interrupted_waits),
+      cmocka_unit_test(test_full_queue_waits),
+      cmocka_unit_test(test_budget_waits_for_releases),
+      cmocka_unit_test(test_handles),
+      cmocka_unit_test(test_close_with_work_queued),
+      cmocka_unit_test(test_close_with_chunks_open),
+  };
+  return cmocka_run_group_tests_name("order", tests, NULL, NULL);
+}
