@@ -121,13 +121,18 @@ void tl_allocator_offer(lua_State *L, tl_allocator *allocator) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &allocator_key);
 }
 
-bool tl_allocator_serve(lua_State *L, size_t size, const void *tag,
-                        void (*freed)(void *argument, void *userdata), void *argument) {
+static tl_allocator *allocator_of(lua_State *L) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &allocator_key);
   tl_allocator *a = lua_touserdata(L, -1);
   lua_pop(L, 1);
+  return a;
+}
+
+bool tl_allocator_serve(lua_State *L, size_t size, const void *tag,
+                        void (*freed)(void *argument, void *userdata), void *argument) {
+  tl_allocator *a = allocator_of(L);
   if (!a) return false;
-  if (freed && !a->offset) {
+  if (!a->offset) {
     a->probing = true;
     const char *userdata = lua_newuserdatauv(L, size, 0);
     a->probing = false;
@@ -138,4 +143,9 @@ bool tl_allocator_serve(lua_State *L, size_t size, const void *tag,
   a->argument = argument;
   a->freed = freed;
   return true;
+}
+
+void tl_allocator_forget(lua_State *L) {
+  tl_allocator *a = allocator_of(L);
+  if (a) a->freed = NULL;
 }

@@ -23,8 +23,11 @@ void tl_allocator_offer(lua_State *L, tl_allocator *allocator);
 
 /* For the library: from now on, when a userdata of `size` bytes (and no user values) is freed whose
  * first word is `tag`, calls freed(argument, userdata); it must not use L.  False when L was not
- * offered an allocator.  A NULL `freed` ends it. */
+ * offered an allocator. */
 bool tl_allocator_serve(lua_State *L, size_t size, const void *tag,
                         void (*freed)(void *argument, void *userdata), void *argument);
+
+/* Ends it: `argument` is about to go. */
+void tl_allocator_forget(lua_State *L);
 
 #endif

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "backend/cpu/cpu.h"
+#include "frontend/allocator.h"
 #include "frontend/interrupt.h"
-#include "frontend/tensor.h"
 
 /* The collector hears of this many bytes at a time. */
 static const size_t CHARGE_STEP = 8 << 20;
@@ -80,7 +80,7 @@ static void stop_at_exit(void) { tl_context_stop_all(); }
 
 static int close_context(lua_State *L) {
   tl_context *context = lua_touserdata(L, 1);
-  tl_tensor_forget(L);
+  tl_allocator_forget(L);
   tl_context_stop(context);
   pthread_mutex_lock(&contexts_lock);
   for (tl_context **link = &contexts; *link; link = &(*link)->next) {
@@ -209,7 +209,19 @@ void tl_context_source(lua_State *L, tl_context *context, const char **source, i
   *line = 0;
 }
 
+/* Unlike luaL_error's, the position is a Lua function's also where C code is in between: print()
+ * waits for the script that calls it. */
 int tl_raise(lua_State *L, const tl_error *error) {
   if (error->status == TL_INTERRUPTED) return tl_interrupt_raise(L);
-  return luaL_error(L, "%s", error->text);
+  lua_Debug call;
+  lua_pushliteral(L, "");
+  for (int level = 1; lua_getstack(L, level, &call); level++) {
+    lua_getinfo(L, "Sl", &call);
+    if (call.currentline < 0) continue;
+    lua_pushfstring(L, "%s:%d: ", call.short_src, call.currentline);
+    break;
+  }
+  lua_pushstring(L, error->text);
+  lua_concat(L, 2);
+  return lua_error(L);
 }

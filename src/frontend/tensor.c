@@ -97,5 +97,3 @@ void tl_tensor_collect(lua_State *L, tl_context *context) {
   lua_getfield(L, -1, "__close");
   lua_setfield(L, -2, "__gc");
 }
-
-void tl_tensor_forget(lua_State *L) { tl_allocator_serve(L, 0, NULL, NULL, NULL); }

@@ -37,8 +37,7 @@ void tl_tensor_drop(tl_context *context, tl_tensor *tensor);
 int tl_tensor_close(lua_State *L); /* __close, and __gc where there is one */
 
 /* Makes the collector drop tensors that it frees: by the allocator, when the state has ours, or
- * else by __gc in the metatable on top of the stack.  The context's end is tl_tensor_forget. */
+ * else by __gc in the metatable on top of the stack. */
 void tl_tensor_collect(lua_State *L, tl_context *context);
-void tl_tensor_forget(lua_State *L);
 
 #endif

@@ -61,21 +61,23 @@ static tl_status crowd(const tl_command *command, uint32_t chunk, tl_error *erro
   return TL_OK;
 }
 
-/* Only chunks of one command may be inside at a time: `inside` is its id and their number. */
+/* Only chunks of one command may be inside at a time, and none of an earlier one later: `inside` is
+ * the command's id and the number of its chunks there. */
 static tl_status exclude(const tl_command *command, uint32_t chunk, tl_error *error) {
   (void)chunk, (void)error;
   const toy_task *task = toy_task_of(command);
   atomic_int *inside = &task->scene->inside;
-  int now = atomic_load(inside);
+  int now = atomic_load(inside), then;
   do {
-    if (now % 16 != 0 && now / 16 != task->id) {
+    int id = now / 16, chunks = now % 16;
+    if (task->id < id || (task->id > id && chunks > 0)) {
       atomic_fetch_add(&task->scene->wrong, 1);
       return TL_OK;
     }
-  } while (!atomic_compare_exchange_weak(inside, &now, now % 16 ? now + 1 : task->id * 16 + 1));
-  if (task->id <= atomic_load(&task->scene->finished)) atomic_fetch_add(&task->scene->wrong, 1);
+    then = task->id * 16 + (task->id == id ? chunks : 0) + 1;
+  } while (!atomic_compare_exchange_weak(inside, &now, then));
   if (task->id % 16 == 0) toy_sleep(100);
-  if ((atomic_fetch_sub(inside, 1) - 1) % 16 == 0) atomic_store(&task->scene->most, task->id);
+  atomic_fetch_sub(inside, 1);
   return TL_OK;
 }
 
@@ -129,7 +131,7 @@ static void test_dependent_never_overlap(void **state) {
     }
     drain_all();
     assert_int_equal(atomic_load(&scene.wrong), 0);
-    assert_int_equal(atomic_load(&scene.most), 401);
+    assert_int_equal(atomic_load(&scene.inside), 401 * 16);
     toy_close(&scene);
   }
 }
@@ -180,7 +182,7 @@ static void test_filled_storage_outlives_its_handle(void **state) {
     *(uint64_t *)tl_engine_fill(scene.engine, filled) = 12345;
     toy_queue(&scene, large(hold), gated, TOY_CHANGE, filled);
     copy = toy_storage(&scene, 8);
-    toy_queue(&scene, large(copy_word), copy, TOY_CHANGE - TL_READ + TL_WHOLE, filled);
+    toy_queue(&scene, large(copy_word), copy, TOY_OVERWRITE, filled);
     toy_queue(&scene, large(note), gated, TOY_CHANGE, filled);
     tl_engine_drop(scene.engine, filled);
     tl_storage *next = toy_storage(&scene, bytes);
@@ -261,7 +263,7 @@ static void test_no_more_lanes_than_threads(void **state) {
     toy_sleep(3000);
     assert_in_range(atomic_load(&scene.most), 1, threads > 1 ? threads - 1 : 1);
     drain_all();
-    assert_int_equal(atomic_load(&scene.most), threads);
+    assert_in_range(atomic_load(&scene.most), 1, threads);
     toy_close(&scene);
   }
 }
@@ -308,7 +310,9 @@ static pthread_t frontend;
 
 static tl_status tell_thread(const tl_command *command, uint32_t chunk, tl_error *error) {
   (void)chunk, (void)error;
-  if (pthread_equal(pthread_self(), frontend)) atomic_fetch_add(&toy_task_of(command)->scene->most, 1);
+  if (pthread_equal(pthread_self(), frontend)) {
+    atomic_fetch_add(&toy_task_of(command)->scene->inside, 1);
+  }
   return TL_OK;
 }
 
@@ -324,7 +328,7 @@ static void test_frontend_runs_it_itself(void **state) {
     toy_sleep(20000); /* all lanes are asleep */
     toy_queue(&scene, small(tell_thread), storage, TOY_OVERWRITE, NULL);
     wait_for(storage);
-    assert_int_equal(atomic_load(&scene.most), 1);
+    assert_int_equal(atomic_load(&scene.inside), 1);
     toy_close(&scene);
   }
 }

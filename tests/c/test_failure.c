@@ -1,0 +1,338 @@
+/* Failures of what was already queued: which are raised, where, how often, and with which words. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "toy.h"
+
+static toy_scene scene;
+
+/* ---- what commands do ---- */
+
+static tl_status succeed(const tl_command *command, uint32_t chunk, tl_error *error) {
+  (void)chunk, (void)error;
+  atomic_fetch_add(&toy_task_of(command)->scene->finished, 1);
+  return TL_OK;
+}
+
+static tl_status break_down(const tl_command *command, uint32_t chunk, tl_error *error) {
+  (void)chunk;
+  atomic_fetch_add(&toy_task_of(command)->scene->started, 1);
+  return tl_error_set(error, TL_FAILED, "broke in %d", toy_task_of(command)->id);
+}
+
+/* Fails when another one has. */
+static tl_status break_late(const tl_command *command, uint32_t chunk, tl_error *error) {
+  toy_await(&toy_task_of(command)->scene->started, 1);
+  return break_down(command, chunk, error);
+}
+
+static tl_status break_last_chunk(const tl_command *command, uint32_t chunk, tl_error *error) {
+  return chunk + 1 == command->chunks ? break_down(command, chunk, error) : TL_OK;
+}
+
+static tl_status hold(const tl_command *command, uint32_t chunk, tl_error *error) {
+  (void)chunk, (void)error;
+  toy_await(&toy_task_of(command)->scene->gate, 1);
+  return TL_OK;
+}
+
+static tl_status finish_well(const tl_command *command, tl_error *error) {
+  return succeed(command, 0, error);
+}
+
+static tl_status finish_badly(const tl_command *command, tl_error *error) {
+  return break_down(command, 0, error);
+}
+
+static toy_work small(tl_status (*run)(const tl_command *, uint32_t, tl_error *)) {
+  return (toy_work){.plan = {.chunks = 1, .cost = 100}, .run = run};
+}
+
+static toy_work large(tl_status (*run)(const tl_command *, uint32_t, tl_error *)) {
+  return (toy_work){.plan = {.chunks = 1, .cost = 1e6f}, .run = run};
+}
+
+static toy_work chunked(tl_status (*run)(const tl_command *, uint32_t, tl_error *),
+                        tl_status (*finish)(const tl_command *, tl_error *)) {
+  return (toy_work){{.chunks = 6, .cost = 1e6f, .scratch_size = 500}, run, finish};
+}
+
+/* ---- what the frontend sees; `id` is the command's that failed, 0: none ---- */
+
+static void expect(int id, tl_status status, const tl_error *error) {
+  if (id == 0) {
+    if (status != TL_OK) fail_msg("%s", error->text);
+    return;
+  }
+  char text[TL_ERROR_TEXT];
+  snprintf(text, sizeof text, "exp: broke in %d (queued at toy.lua:%d)", id, id);
+  assert_int_equal(status, TL_FAILED);
+  assert_int_equal(error->status, TL_FAILED);
+  assert_string_equal(error->text, text);
+}
+
+static void expect_value(tl_storage *storage, int id) {
+  tl_error error;
+  tl_status status = tl_engine_wait(scene.engine, storage, &error);
+  expect(id, status, &error);
+}
+
+static void expect_drain(int id) {
+  tl_error error;
+  tl_status status = tl_engine_drain(scene.engine, &error);
+  expect(id, status, &error);
+}
+
+static tl_storage *new_value(toy_work work) {
+  tl_storage *storage = toy_storage(&scene, 800);
+  toy_queue(&scene, work, storage, TOY_OVERWRITE, NULL);
+  return storage;
+}
+
+/* ---- tests ---- */
+
+static void test_unread_failure_is_drained(void **state) {
+  (void)state;
+  for (int threads = 1; threads <= 4; threads *= 2) {
+    toy_open(&scene, threads);
+    new_value(small(break_down));
+    new_value(large(break_down));
+    expect_drain(1);
+    expect_drain(2); /* each once */
+    expect_drain(0);
+    toy_close(&scene);
+  }
+}
+
+static void test_released_failure_is_drained(void **state) {
+  (void)state;
+  toy_open(&scene, 2);
+  tl_engine_drop(scene.engine, new_value(small(break_down)));
+  tl_engine_drop(scene.engine, new_value(large(break_down)));
+  expect_drain(1);
+  expect_drain(2);
+  expect_drain(0);
+  tl_engine_counters counters;
+  tl_engine_count(scene.engine, &counters);
+  assert_int_equal(counters.reserved, 0);
+  toy_close(&scene);
+}
+
+static void test_first_in_program_order(void **state) {
+  (void)state;
+  for (int threads = 2; threads <= 4; threads *= 2) {
+    toy_open(&scene, threads);
+    new_value(large(break_late)); /* the second one fails first in time */
+    new_value(large(break_down));
+    expect_drain(1);
+    expect_drain(2);
+    expect_drain(0);
+    toy_close(&scene);
+  }
+}
+
+static void test_failure_sticks(void **state) {
+  (void)state;
+  toy_open(&scene, 2);
+  tl_storage *broken = new_value(small(break_down)), *heir = toy_storage(&scene, 8);
+  expect_value(broken, 1);
+  expect_value(broken, 1);
+  toy_queue(&scene, small(succeed), heir, TOY_OVERWRITE, broken);
+  expect_value(heir, 1);
+  expect_drain(0); /* it was seen */
+  expect_value(heir, 1);
+  tl_engine_drop(scene.engine, broken);
+  expect_drain(0);
+  expect_value(heir, 1);
+  assert_int_equal(atomic_load(&scene.finished), 0); /* the heir's command never ran */
+  toy_close(&scene);
+}
+
+static void test_oldest_failure_is_inherited(void **state) {
+  (void)state;
+  toy_open(&scene, 4);
+  tl_storage *first = new_value(large(break_late)), *second = new_value(large(break_down));
+  tl_storage *third = toy_storage(&scene, 8);
+  toy_queue(&scene, small(succeed), third, TOY_OVERWRITE, second);
+  toy_queue(&scene, small(succeed), third, TOY_CHANGE, first);
+  toy_queue(&scene, small(break_down), third, TOY_CHANGE, second); /* and never runs */
+  expect_value(third, 1);
+  expect_value(second, 2);
+  toy_queue(&scene, small(succeed), second, TL_WRITE, first);
+  expect_value(second, 1); /* of both operands the older */
+  expect_drain(0);
+  toy_close(&scene);
+}
+
+static void test_independent_values_are_untouched(void **state) {
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    toy_open(&scene, 2);
+    tl_storage *well = new_value(small(succeed));
+    tl_storage *broken = new_value(i ? small(break_down) : large(break_down));
+    tl_storage *beside = new_value(small(succeed)); /* in one bundle with it */
+    toy_queue(&scene, small(succeed), well, TOY_CHANGE, beside);
+    expect_value(beside, 0);
+    expect_value(well, 0);
+    expect_value(broken, 2);
+    expect_drain(0);
+    toy_close(&scene);
+  }
+}
+
+static void test_overwriting_heals(void **state) {
+  (void)state;
+  toy_open(&scene, 2);
+  tl_storage *storage = new_value(small(break_down));
+  toy_queue(&scene, small(succeed), storage, TL_WRITE, NULL); /* in part */
+  expect_value(storage, 1);
+  toy_queue(&scene, large(succeed), storage, TOY_OVERWRITE, NULL);
+  expect_value(storage, 0);
+  toy_queue(&scene, large(break_down), storage, TOY_OVERWRITE, NULL);
+  expect_value(storage, 4);
+  toy_queue(&scene, small(break_down), storage, TOY_OVERWRITE, NULL); /* a failure of its own */
+  expect_value(storage, 5);
+  expect_drain(0);
+  toy_close(&scene);
+}
+
+static void test_failed_chunks(void **state) {
+  (void)state;
+  for (int threads = 1; threads <= 4; threads *= 2) {
+    toy_open(&scene, threads);
+    tl_storage *one = new_value(chunked(break_last_chunk, finish_well));
+    tl_storage *all = new_value(chunked(break_down, finish_well));
+    expect_value(one, 1);
+    expect_value(all, 2);
+    assert_int_equal(atomic_load(&scene.finished), 0); /* finish() is left out */
+    tl_storage *end = new_value(chunked(succeed, finish_badly));
+    expect_value(end, 3);
+    assert_int_equal(atomic_load(&scene.finished), 6);
+    expect_drain(0);
+    toy_close(&scene);
+  }
+}
+
+static void test_no_memory(void **state) {
+  (void)state;
+  tl_error error;
+  toy_open(&scene, 2);
+  atomic_store(&scene.backend.exhausted, true);
+  tl_storage *inlined = toy_storage(&scene, TL_INLINE_BYTES);
+  toy_queue(&scene, small(succeed), inlined, TOY_OVERWRITE, NULL);
+  expect_value(inlined, 0); /* needs no buffer */
+  toy_queue(&scene, chunked(succeed, finish_well), inlined, TOY_CHANGE, NULL);
+  assert_int_equal(tl_engine_wait(scene.engine, inlined, &error), TL_NO_MEMORY);
+  assert_string_equal(error.text,
+                      "exp: out of memory: cannot allocate 500 bytes (queued at toy.lua:2)");
+  tl_storage *storage = new_value(small(succeed));
+  assert_int_equal(tl_engine_wait(scene.engine, storage, &error), TL_NO_MEMORY);
+  assert_string_equal(error.text,
+                      "exp: out of memory: cannot allocate 800 bytes (queued at toy.lua:3)");
+  assert_null(tl_engine_fill(scene.engine, toy_storage(&scene, 800)));
+  atomic_store(&scene.backend.exhausted, false);
+  toy_queue(&scene, small(succeed), storage, TOY_OVERWRITE, NULL);
+  expect_value(storage, 0);
+  expect_drain(0);
+  toy_close(&scene);
+}
+
+static void test_injected_faults(void **state) {
+  (void)state;
+  tl_error error;
+  tl_engine_options options = {.threads = 2, .faults = "exp:2,alloc:3"};
+  assert_int_equal(toy_open_with(&scene, options, &error), TL_OK);
+  tl_storage *storages[4];
+  for (int i = 0; i < 4; i++) storages[i] = new_value(small(succeed));
+  for (int i = 0; i < 4; i++) {
+    tl_status status = tl_engine_wait(scene.engine, storages[i], &error);
+    if (i != 1 && i != 2) {
+      assert_int_equal(status, TL_OK);
+      continue;
+    }
+    char text[TL_ERROR_TEXT];
+    snprintf(text, sizeof text, "exp: injected failure (queued at toy.lua:%d)", i + 1);
+    assert_int_equal(status, TL_FAILED);
+    assert_string_equal(error.text, text);
+  }
+  expect_drain(0);
+  toy_close(&scene);
+  options.faults = "exp:x";
+  assert_int_equal(toy_open_with(&scene, options, &error), TL_INVALID);
+}
+
+static void test_synchronous_submit_raises(void **state) {
+  (void)state;
+  tl_error error;
+  tl_engine_options options = {.threads = 2, .synchronous = true};
+  assert_int_equal(toy_open_with(&scene, options, &error), TL_OK);
+  tl_storage *storage = toy_storage(&scene, 800);
+  toy_queue(&scene, large(succeed), storage, TOY_OVERWRITE, NULL);
+  assert_int_equal(atomic_load(&scene.finished), 1);
+  tl_status status = toy_submit(&scene, large(break_down), storage, TOY_CHANGE, NULL, &error);
+  expect(2, status, &error);
+  status = toy_submit(&scene, small(succeed), storage, TOY_CHANGE, NULL, &error);
+  expect(2, status, &error);
+  expect_value(storage, 2);
+  expect_drain(0);
+  toy_close(&scene);
+}
+
+static bool is_interrupted(void) { return atomic_load(&scene.inside) > 0; }
+
+static void test_interrupted_drain_loses_nothing(void **state) {
+  (void)state;
+  tl_error error;
+  tl_engine_options options = {.threads = 2, .interrupted = is_interrupted};
+  assert_int_equal(toy_open_with(&scene, options, &error), TL_OK);
+  new_value(small(break_down));
+  tl_storage *slow = new_value(large(hold));
+  tl_engine_is_ready(scene.engine, slow);
+  assert_true(toy_await(&scene.started, 1));
+  atomic_store(&scene.inside, 1);
+  assert_int_equal(tl_engine_drain(scene.engine, &error), TL_INTERRUPTED);
+  atomic_store(&scene.inside, 0);
+  atomic_store(&scene.gate, 1);
+  expect_drain(1);
+  expect_drain(0);
+  toy_close(&scene);
+}
+
+/* Those of retired commands, of storages, and of commands that finished out of order. */
+static void test_close_frees_failures(void **state) {
+  (void)state;
+  toy_open(&scene, 4);
+  tl_storage *broken = new_value(small(break_down));
+  expect_value(broken, 1);
+  tl_storage *slow = new_value(large(hold));
+  for (int i = 0; i < 20; i++) {
+    tl_storage *storage = new_value(i % 2 ? large(break_down) : chunked(break_down, finish_well));
+    toy_queue(&scene, small(succeed), slow, TOY_CHANGE, storage);
+  }
+  assert_true(toy_await(&scene.started, 5));
+  atomic_store(&scene.gate, 1);
+  toy_close(&scene);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_unread_failure_is_drained),
+      cmocka_unit_test(test_released_failure_is_drained),
+      cmocka_unit_test(test_first_in_program_order),
+      cmocka_unit_test(test_failure_sticks),
+      cmocka_unit_test(test_oldest_failure_is_inherited),
+      cmocka_unit_test(test_independent_values_are_untouched),
+      cmocka_unit_test(test_overwriting_heals),
+      cmocka_unit_test(test_failed_chunks),
+      cmocka_unit_test(test_no_memory),
+      cmocka_unit_test(test_injected_faults),
+      cmocka_unit_test(test_synchronous_submit_raises),
+      cmocka_unit_test(test_interrupted_drain_loses_nothing),
+      cmocka_unit_test(test_close_frees_failures),
+  };
+  return cmocka_run_group_tests_name("failure", tests, NULL, NULL);
+}
