@@ -319,6 +319,7 @@ tl_status tl_engine_storage(tl_engine *engine, size_t bytes, tl_storage **out, t
   engine->reserved += bytes;
   storage->bytes = bytes;
   storage->handles = 1;
+  storage->queued = false;
   storage->last_write = 0;
   atomic_store_explicit(&storage->done, 0, memory_order_relaxed);
   *out = storage;
@@ -403,9 +404,9 @@ tl_status tl_engine_submit(tl_engine *engine, const tl_draft *draft, tl_error *e
   command->inject_fault = engine->faults.count && tl_faults_hit(&engine->faults, command);
   command->ticket = ++engine->ticket;
   for (int i = 0; i < draft->noperands; i++) {
-    if (draft->operands[i].access & TL_WRITE) {
-      draft->operands[i].storage->last_write = command->ticket;
-    }
+    tl_storage *storage = draft->operands[i].storage;
+    storage->queued = true;
+    if (draft->operands[i].access & TL_WRITE) storage->last_write = command->ticket;
   }
   tl_plan plan = {.chunks = 1};
   engine->options.backend->plan(engine->options.backend, command, &plan);
@@ -441,7 +442,7 @@ static void submit_release(tl_engine *engine, tl_storage *storage) {
 
 void tl_engine_drop(tl_engine *engine, tl_storage *storage) {
   if (--storage->handles > 0) return;
-  if (storage->last_write == 0) { /* no command has seen it */
+  if (!storage->queued) {
     tl_storage_empty(storage, &engine->pool);
     engine->reserved -= storage->bytes;
     storage->next = engine->free_storages;

@@ -8,6 +8,7 @@
 
 #include <stdalign.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,7 @@ typedef struct tl_storage {
   /* the frontend's */
   size_t bytes;
   uint32_t handles;
+  bool queued;             /* some command has it as an operand */
   uint64_t last_write;     /* ticket of the last command that writes it; 0: none yet */
   struct tl_storage *next; /* in the list of free ones */
 
