@@ -19,6 +19,7 @@ enum {
   TL_WRITE = 2,
   TL_WHOLE = 4, /* with TL_WRITE: every byte of the storage is written and none is read before, so
                    that what it held (an error, perhaps) no longer matters */
+  TL_FRESH = 8, /* with TL_WHOLE: the storage is new, nothing has seen it before */
 };
 
 typedef struct tl_operand {

@@ -68,7 +68,7 @@ tl_status tl_engine_open(tl_engine **out, const tl_engine_options *options, tl_e
   if (status == TL_OK) {
     tl_pool_init(&engine->pool, options->backend);
     status = tl_scheduler_init(&engine->scheduler, &engine->queue, options->backend, &engine->pool,
-                               error);
+                               options->fusion && !options->synchronous, error);
     if (status != TL_OK) {
       tl_pool_destroy(&engine->pool);
       tl_queue_destroy(&engine->queue);
@@ -135,13 +135,13 @@ void tl_engine_close(tl_engine *engine) {
     if (c->scratch) tl_pool_give(&engine->pool, c->scratch, c->scratch_size);
     tl_failure_drop(c->failure);
   }
+  tl_scheduler_destroy(&engine->scheduler);
   while (engine->slabs) {
     tl_slab *slab = engine->slabs;
     engine->slabs = slab->next;
     for (int i = 0; i < SLAB_STORAGES; i++) tl_storage_empty(&slab->storages[i], &engine->pool);
     free(slab);
   }
-  tl_scheduler_destroy(&engine->scheduler);
   tl_pool_destroy(&engine->pool);
   tl_queue_destroy(queue);
   free(engine);
@@ -191,6 +191,12 @@ static tl_status interrupted(tl_error *error) {
   return tl_error_set(error, TL_INTERRUPTED, "interrupted");
 }
 
+static void take_back(tl_engine *engine, tl_storage *storage) {
+  engine->reserved -= storage->bytes;
+  storage->next = engine->free_storages;
+  engine->free_storages = storage;
+}
+
 /* Takes back the storages of retired releases, and the room of retired commands. */
 static void reclaim(tl_engine *engine) {
   tl_queue *queue = &engine->queue;
@@ -199,11 +205,20 @@ static void reclaim(tl_engine *engine) {
        queue->reclaimed += c->size) {
     if (c->op != TL_OP_release) continue;
     for (int i = 0; i < c->noperands; i++) {
-      tl_storage *storage = c->operands[i].storage;
-      engine->reserved -= storage->bytes;
-      storage->next = engine->free_storages;
-      engine->free_storages = storage;
+      if (c->operands[i].storage) take_back(engine, c->operands[i].storage);
     }
+  }
+  tl_scheduler *scheduler = &engine->scheduler;
+  if (!atomic_load_explicit(&scheduler->fusion.has_freed, memory_order_relaxed)) return;
+  pthread_mutex_lock(&scheduler->lock);
+  tl_storage *freed = scheduler->fusion.freed;
+  scheduler->fusion.freed = NULL;
+  scheduler->fusion.has_freed = false;
+  pthread_mutex_unlock(&scheduler->lock);
+  while (freed) {
+    tl_storage *next = freed->next;
+    take_back(engine, freed);
+    freed = next;
   }
 }
 
@@ -213,14 +228,18 @@ static tl_status mark_seen(tl_failure *failure, tl_error *error) {
   return error->status;
 }
 
+static void ask_for(tl_engine *engine, tl_storage *storage);
+
 bool tl_engine_is_ready(tl_engine *engine, tl_storage *storage) {
   if (has_value(storage)) return true;
+  ask_for(engine, storage);
   publish(engine, true);
   return false;
 }
 
 tl_status tl_engine_wait(tl_engine *engine, tl_storage *storage, tl_error *error) {
   if (!has_value(storage)) {
+    ask_for(engine, storage);
     publish(engine, false);
     if (!help(engine, has_value, storage, engine->options.interrupted)) return interrupted(error);
   }
@@ -265,6 +284,15 @@ tl_status tl_engine_set_threads(tl_engine *engine, int threads, tl_error *error)
   return TL_OK;
 }
 
+tl_status tl_engine_set_fusion(tl_engine *engine, bool fusion, tl_error *error) {
+  tl_status status = drain(engine, engine->options.interrupted, error);
+  if (status != TL_OK) return status;
+  pthread_mutex_lock(&engine->scheduler.lock);
+  engine->scheduler.fusion.enabled = fusion && !engine->options.synchronous;
+  pthread_mutex_unlock(&engine->scheduler.lock);
+  return TL_OK;
+}
+
 void tl_engine_away(tl_engine *engine, bool away) {
   if (engine->away == away) return;
   engine->away = away;
@@ -296,10 +324,33 @@ static bool over_budget(const tl_engine *engine, size_t bytes) {
   return budget && (bytes > budget || engine->reserved > budget - bytes);
 }
 
+static bool has_no_recipes(const void *argument) {
+  const tl_scheduler *scheduler = argument;
+  return !scheduler->fusion.recipes && is_drained(scheduler->queue);
+}
+
+/* Computes what was left virtual, so that what was kept for it is freed.  False: there is nothing,
+ * or the user interrupts. */
+static bool settle(tl_engine *engine) {
+  tl_scheduler *scheduler = &engine->scheduler;
+  pthread_mutex_lock(&scheduler->lock);
+  scheduler->settling = scheduler->fusion.recipes != NULL;
+  bool any = scheduler->settling;
+  pthread_mutex_unlock(&scheduler->lock);
+  if (!any) return false;
+  bool done = help(engine, has_no_recipes, scheduler, engine->options.interrupted);
+  pthread_mutex_lock(&scheduler->lock);
+  scheduler->settling = false;
+  pthread_mutex_unlock(&scheduler->lock);
+  reclaim(engine);
+  return done;
+}
+
 tl_status tl_engine_storage(tl_engine *engine, size_t bytes, tl_storage **out, tl_error *error) {
   while (over_budget(engine, bytes)) {
     publish(engine, true);
     if (is_drained(&engine->queue) && !has_retired(&engine->queue)) {
+      if (settle(engine)) continue;
       return tl_error_set(error, TL_NO_MEMORY,
                           "out of memory: %zu bytes wanted, %zu of %zu in use", bytes,
                           engine->reserved, engine->options.memory);
@@ -320,7 +371,7 @@ tl_status tl_engine_storage(tl_engine *engine, size_t bytes, tl_storage **out, t
   storage->bytes = bytes;
   storage->handles = 1;
   storage->queued = false;
-  storage->last_write = 0;
+  storage->last_write = storage->asked_for = 0;
   atomic_store_explicit(&storage->done, 0, memory_order_relaxed);
   *out = storage;
   return TL_OK;
@@ -418,6 +469,21 @@ tl_status tl_engine_submit(tl_engine *engine, const tl_draft *draft, tl_error *e
                                      : TL_OK;
 }
 
+/* A command of the engine's own on one storage; it waits for room without a poll. */
+static tl_command *submit_internal(tl_engine *engine, tl_op op, tl_storage *storage, int access) {
+  tl_operand operand = {.storage = storage, .access = (uint8_t)access};
+  tl_draft draft = {.op = op, .noperands = 1, .operands = &operand};
+  tl_command *command = reserve(engine, sizeof *command + sizeof operand, NULL);
+  fill_command(command, &draft);
+  command->inject_fault = false;
+  command->ticket = engine->ticket;
+  command->chunks = 1;
+  command->cost = 50;
+  command->scratch_size = 0;
+  append(engine, command);
+  return command;
+}
+
 /* Releases that follow each other share a command. */
 static void submit_release(tl_engine *engine, tl_storage *storage) {
   tl_operand operand = {.storage = storage, .access = TL_WRITE};
@@ -428,25 +494,24 @@ static void submit_release(tl_engine *engine, tl_storage *storage) {
     last->operands[last->noperands++] = operand;
     return;
   }
-  tl_command *command = reserve(engine, sizeof *command + sizeof operand, NULL);
-  tl_draft draft = {.op = TL_OP_release, .noperands = 1, .operands = &operand};
-  fill_command(command, &draft);
-  command->inject_fault = false;
-  command->ticket = engine->ticket;
-  command->chunks = 1;
-  command->cost = 50;
-  command->scratch_size = 0;
-  append(engine, command);
+  tl_command *command = submit_internal(engine, TL_OP_release, storage, TL_WRITE);
   if (engine->batch_count > 0) engine->last_release = command;
+}
+
+/* A value may have been left virtual: a command that reads it makes the scheduler compute it. */
+static void ask_for(tl_engine *engine, tl_storage *storage) {
+  size_t least = TL_FUSE_ELEMENTS * tl_dtype_size(TL_float32);
+  if (storage->bytes < least || storage->asked_for == storage->last_write) return;
+  storage->asked_for = storage->last_write;
+  engine->last_release = NULL;
+  submit_internal(engine, TL_OP_read, storage, TL_READ);
 }
 
 void tl_engine_drop(tl_engine *engine, tl_storage *storage) {
   if (--storage->handles > 0) return;
   if (!storage->queued) {
     tl_storage_empty(storage, &engine->pool);
-    engine->reserved -= storage->bytes;
-    storage->next = engine->free_storages;
-    engine->free_storages = storage;
+    take_back(engine, storage);
     return;
   }
   submit_release(engine, storage);

@@ -13,6 +13,7 @@ typedef struct tl_engine_options {
   tl_backend *backend;
   int threads;             /* lanes, the waiting frontend counted in; at least 1 */
   bool synchronous;        /* each command runs to its end before tl_engine_submit returns */
+  bool fusion;             /* element-wise commands are joined (fusion.h) */
   size_t memory;           /* budget in bytes for all storages; 0: no bound */
   const char *faults;      /* see fault.h; may be NULL */
   bool (*interrupted)(void); /* asked while waiting; may be NULL */
@@ -29,6 +30,9 @@ int tl_engine_threads(const tl_engine *engine);
 
 /* Waits for everything and goes on with another number of lanes. */
 tl_status tl_engine_set_threads(tl_engine *engine, int threads, tl_error *error);
+
+/* Waits for everything and switches fusion on or off. */
+tl_status tl_engine_set_fusion(tl_engine *engine, bool fusion, tl_error *error);
 
 /* A storage without value, with one handle.  May wait until the budget allows it; TL_NO_MEMORY when
  * it does not even after everything queued has run. */

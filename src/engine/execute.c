@@ -50,6 +50,10 @@ static tl_status allocate(tl_pool *pool, tl_command *command, tl_error *error) {
   return TL_OK;
 }
 
+bool tl_execute_inherits(const tl_command *command) {
+  return inherited_failure(command) != NULL;
+}
+
 bool tl_execute_begin(tl_backend *backend, tl_pool *pool, tl_command *command) {
   (void)backend;
   tl_failure *inherited = inherited_failure(command);
@@ -110,9 +114,11 @@ void tl_storage_empty(tl_storage *storage, tl_pool *pool) {
 }
 
 void tl_execute_command(tl_backend *backend, tl_pool *pool, tl_command *command) {
+  if (command->op == TL_OP_read) return;
   if (command->op == TL_OP_release) {
     for (int i = 0; i < command->noperands; i++) {
-      tl_storage_empty(command->operands[i].storage, pool);
+      tl_storage *storage = command->operands[i].storage;
+      if (storage) tl_storage_empty(storage, pool);
     }
     return;
   }

@@ -7,6 +7,9 @@
 #include "engine/backend.h"
 #include "engine/pool.h"
 
+/* Whether an operand has no value, so that the command has none either. */
+bool tl_execute_inherits(const tl_command *command);
+
 /* False when there is nothing to run: an operand has no value, or the buffers could not be had. */
 bool tl_execute_begin(tl_backend *backend, tl_pool *pool, tl_command *command);
 void tl_execute_chunk(tl_backend *backend, tl_command *command, uint32_t chunk);

@@ -1,14 +1,10 @@
 #include "engine/scheduler.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "engine/execute.h"
-
-/* A command cheaper than this is bundled with its neighbours, up to that much in all: a hand-over
- * between lanes costs 1 to 5 microseconds. */
-static const float SMALL_COST = 5e3f, BUNDLE_COST = 20e3f; /* nanoseconds */
-enum { BUNDLE_COMMANDS = 128 };
 
 /* How long a lane looks for work before it sleeps; waking it costs about 5 microseconds. */
 static const uint64_t SPIN_TIME = 50000; /* nanoseconds */
@@ -22,31 +18,26 @@ uint64_t tl_clock(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static uint64_t bit_of(uint64_t unit) { return (uint64_t)1 << unit % TL_WINDOW; }
-
 /* The number of the oldest unit in `mask`, which is not empty. */
 static uint64_t oldest_of(const tl_scheduler *s, uint64_t mask) {
   for (uint64_t unit = s->oldest;; unit++) {
-    if (mask & bit_of(unit)) return unit;
+    if (mask & tl_unit_bit(unit)) return unit;
   }
 }
 
-static unsigned count_bits(uint64_t mask) {
-  unsigned count = 0;
-  for (; mask; mask &= mask - 1) count++;
-  return count;
-}
-
 tl_status tl_scheduler_init(tl_scheduler *s, tl_queue *queue, tl_backend *backend, tl_pool *pool,
-                            tl_error *error) {
+                            bool fusion, tl_error *error) {
   memset(s, 0, sizeof *s);
+  s->fusion = (tl_fusion){.enabled = fusion, .pool = pool};
   s->queue = queue;
   s->backend = backend;
   s->pool = pool;
   s->failures_end = &s->failures;
   s->limit = 1;
+  s->fused = aligned_alloc(alignof(tl_fused), TL_WINDOW * sizeof *s->fused);
   pthread_condattr_t monotonic;
-  if (pthread_condattr_init(&monotonic) || pthread_mutex_init(&s->lock, NULL)) {
+  if (!s->fused || pthread_condattr_init(&monotonic) || pthread_mutex_init(&s->lock, NULL)) {
+    free(s->fused);
     return tl_error_set(error, TL_NO_MEMORY, "no memory for the scheduler");
   }
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -62,115 +53,39 @@ void tl_scheduler_destroy(tl_scheduler *s) {
     s->failures = failure->next;
     tl_failure_drop(failure);
   }
+  while (s->fusion.recipes) tl_recipe_drop(&s->fusion, s->fusion.recipes);
+  free(s->fused);
   pthread_cond_destroy(&s->done);
   pthread_cond_destroy(&s->work);
   pthread_mutex_destroy(&s->lock);
 }
 
-/* ---- issue ---- */
-
-/* The units in flight that `command` must wait for. */
-static uint64_t hazards(const tl_command *command) {
-  uint64_t units = 0;
-  for (int i = 0; i < command->noperands; i++) {
-    const tl_operand *operand = &command->operands[i];
-    units |= operand->storage->writer;
-    if (operand->access & TL_WRITE) units |= operand->storage->readers;
-  }
-  return units;
-}
-
-/* Later commands on its operands will wait for the unit `bit`.  A writer stands for the readers
- * before it, since it waits for them. */
-static void record(const tl_command *command, uint64_t bit) {
-  for (int i = 0; i < command->noperands; i++) {
-    const tl_operand *operand = &command->operands[i];
-    if (operand->access & TL_WRITE) {
-      operand->storage->writer = bit;
-      operand->storage->readers = 0;
-    } else if (operand->storage->writer != bit) {
-      operand->storage->readers |= bit;
-    }
-  }
-}
-
-static bool is_small(const tl_command *command) {
-  return command->chunks == 1 && command->cost < SMALL_COST;
-}
-
-/* Whether a command with these hazards may run as part of the bundle `bit` that waits for `waits`.
- * It must not make the bundle wait for more, nor wait itself for what it does not depend on. */
-static bool joins(const tl_command *command, uint64_t units, uint64_t bit, uint64_t waits) {
-  uint64_t others = units & ~bit;
-  if (others & ~waits) return false;
-  return others == waits || (units & bit) || command->op == TL_OP_release;
-}
-
-/* Makes the next published commands into a unit. */
-static void issue_unit(tl_scheduler *s, uint64_t published) {
-  uint64_t position = s->queue->issued;
-  tl_command *command = tl_queue_at(s->queue, &position, published);
-  if (!command) {
-    s->queue->issued = published; /* only padding was left */
-    return;
-  }
-  uint64_t bit = bit_of(s->next);
-  tl_unit *unit = &s->window[s->next++ % TL_WINDOW];
-  unit->begin = position;
-  unit->waits = hazards(command);
-  unit->failed = false;
-  unit->command = command->chunks > 1 ? command : NULL;
-  record(command, bit);
-  unit->ticket = command->ticket;
-  position += command->size;
-  if (is_small(command)) {
-    float cost = command->cost;
-    for (int count = 1; count < BUNDLE_COMMANDS && cost < BUNDLE_COST; count++) {
-      tl_command *another = tl_queue_at(s->queue, &position, published);
-      if (!another || !is_small(another) ||
-          !joins(another, hazards(another), bit, unit->waits)) {
-        break;
-      }
-      record(another, bit);
-      unit->ticket = another->ticket;
-      position += another->size;
-      cost += another->cost;
-    }
-  }
-  unit->end = position;
-  s->queue->issued = position;
-  *(unit->waits ? &s->waiting : &s->ready) |= bit;
-}
-
-/* Issues until there is enough for every lane that may run. */
-static void issue(tl_scheduler *s) {
-  uint64_t published = atomic_load(&s->queue->published);
-  while (s->queue->issued < published && s->next - s->oldest < TL_WINDOW &&
-         count_bits(s->ready) < s->limit) {
-    issue_unit(s, published);
-  }
-}
-
 /* ---- finish and retire ---- */
+
+/* Its failure is told from now on by the scheduler. */
+static void collect_failure(tl_scheduler *s, tl_command *command) {
+  tl_failure *failure = command->failure;
+  if (failure == &tl_failure_nameless) {
+    s->nameless_failure = true;
+  } else if (failure) {
+    *s->failures_end = failure;
+    s->failures_end = &failure->next;
+    command->failure = NULL;
+  }
+}
 
 static void retire(tl_scheduler *s) {
   uint64_t before = s->oldest;
   uint64_t position = 0, ticket = 0;
-  for (; s->oldest < s->next && s->finished & bit_of(s->oldest); s->oldest++) {
+  for (; s->oldest < s->next && s->finished & tl_unit_bit(s->oldest); s->oldest++) {
     tl_unit *unit = &s->window[s->oldest % TL_WINDOW];
-    s->finished &= ~bit_of(s->oldest);
+    s->finished &= ~tl_unit_bit(s->oldest);
     if (unit->failed) {
       uint64_t at = unit->begin;
       for (tl_command *c; (c = tl_queue_at(s->queue, &at, unit->end)); at += c->size) {
-        tl_failure *failure = c->failure;
-        if (failure == &tl_failure_nameless) {
-          s->nameless_failure = true;
-        } else if (failure) {
-          *s->failures_end = failure;
-          s->failures_end = &failure->next;
-          c->failure = NULL;
-        }
+        collect_failure(s, c);
       }
+      if (unit->fused) collect_failure(s, unit->command);
     }
     position = unit->end;
     ticket = unit->ticket;
@@ -180,9 +95,30 @@ static void retire(tl_scheduler *s) {
   atomic_store_explicit(&s->queue->retired, position, memory_order_release);
 }
 
+/* Nothing waits for the unit any more on account of this command. */
+static void clear_hazards(tl_scheduler *s, const tl_command *command, uint64_t bit) {
+  for (int i = 0; i < command->noperands; i++) {
+    tl_storage *storage = command->operands[i].storage;
+    if (!storage) continue;
+    storage->readers &= ~bit;
+    storage->writer &= ~bit;
+    tl_storage_settle(&s->fusion, storage);
+  }
+}
+
+/* The values of its commands exist after all. */
+static void drop_recipes(tl_scheduler *s, const tl_unit *unit) {
+  uint64_t at = unit->begin;
+  for (tl_command *c; (c = tl_queue_at(s->queue, &at, unit->end)); at += c->size) {
+    if (c->op == TL_OP_release) continue;
+    tl_recipe *recipe = c->operands[0].storage->recipe;
+    if (recipe && !recipe->computing) tl_recipe_drop(&s->fusion, recipe);
+  }
+}
+
 /* Wakes as many sleeping lanes as there is work for; those that spin look for themselves. */
 static void wake_lanes(tl_scheduler *s) {
-  unsigned items = count_bits(s->ready) + (s->open ? s->limit : 0);
+  unsigned items = tl_count_bits(s->ready) + (s->open ? s->limit : 0);
   if (items == 0) return;
   atomic_fetch_add(&s->events, 1);
   unsigned taken = s->active + s->spinning;
@@ -193,13 +129,15 @@ static void wake_lanes(tl_scheduler *s) {
 
 static void finish_unit(tl_scheduler *s, uint64_t number, bool failed) {
   tl_unit *unit = &s->window[number % TL_WINDOW];
-  uint64_t bit = bit_of(number);
+  uint64_t bit = tl_unit_bit(number);
   uint64_t at = unit->begin;
   for (tl_command *c; (c = tl_queue_at(s->queue, &at, unit->end)); at += c->size) {
-    for (int i = 0; i < c->noperands; i++) {
-      c->operands[i].storage->readers &= ~bit;
-      c->operands[i].storage->writer &= ~bit;
-    }
+    clear_hazards(s, c, bit);
+  }
+  if (unit->by_one) drop_recipes(s, unit);
+  if (unit->recipe) {
+    clear_hazards(s, unit->command, bit);
+    tl_recipe_drop(&s->fusion, unit->recipe);
   }
   unit->failed = failed;
   s->open &= ~bit;
@@ -232,10 +170,10 @@ typedef struct tl_work {
 /* Takes the oldest work there is; the lane is then active. */
 static bool pick(tl_scheduler *s, tl_work *work) {
   for (;;) {
-    if (!(s->ready | s->open)) issue(s);
+    if (!(s->ready | s->open)) tl_scheduler_issue(s);
     if (!(s->ready | s->open)) return false;
     work->unit = oldest_of(s, s->ready | s->open);
-    uint64_t bit = bit_of(work->unit);
+    uint64_t bit = tl_unit_bit(work->unit);
     if (s->ready & bit) {
       s->ready &= ~bit;
       work->starts = true;
@@ -251,14 +189,38 @@ static bool pick(tl_scheduler *s, tl_work *work) {
   return true;
 }
 
-static bool run_bundle(tl_scheduler *s, const tl_unit *unit) {
+/* Runs the unit's commands one after the other; only the releases among them if it is fused. */
+static bool run_in_order(tl_scheduler *s, const tl_unit *unit, bool releases_only) {
   bool failed = false;
   uint64_t at = unit->begin;
   for (tl_command *c; (c = tl_queue_at(s->queue, &at, unit->end)); at += c->size) {
+    if (releases_only && c->op != TL_OP_release) continue;
     tl_execute_command(s->backend, s->pool, c);
     failed |= c->failure != NULL;
   }
   return failed;
+}
+
+static void end_command(tl_scheduler *s, tl_unit *unit) {
+  tl_execute_end(s->backend, s->pool, unit->command);
+  if (unit->fused) run_in_order(s, unit, true);
+}
+
+/* Begins the unit's command; false when there is nothing to run.  A joined command whose inputs or
+ * buffers are not all to be had is undone: its commands then fail, or not, one by one. */
+static bool begin_command(tl_scheduler *s, tl_unit *unit) {
+  bool joined = unit->fused && !unit->recipe;
+  if (joined && tl_execute_inherits(unit->command)) {
+    unit->by_one = true;
+    return false;
+  }
+  if (tl_execute_begin(s->backend, s->pool, unit->command)) return true;
+  if (joined) {
+    tl_failure_drop(unit->command->failure);
+    unit->command->failure = NULL;
+    unit->by_one = true;
+  }
+  return false;
 }
 
 /* Runs chunks of a unit from `chunk` on, all that are left or one.  The next chunk is taken before
@@ -271,7 +233,7 @@ static bool run_chunks(tl_scheduler *s, tl_unit *unit, unsigned chunk, bool only
     unsigned next = only_one ? command->chunks : atomic_fetch_add(&unit->next_chunk, 1);
     bool more = next < command->chunks;
     if (atomic_fetch_sub(&unit->chunks_left, 1) == 1) {
-      tl_execute_end(s->backend, s->pool, command);
+      end_command(s, unit);
       return true;
     }
     if (!more) return false;
@@ -289,25 +251,28 @@ static void run(tl_scheduler *s, tl_work *work, tl_lane *lane, bool only_one) {
   if (!work->starts) {
     finished = run_chunks(s, unit, work->chunk, only_one);
   } else if (!unit->command) {
-    failed = run_bundle(s, unit);
+    failed = run_in_order(s, unit, false);
     finished = true;
-  } else if (tl_execute_begin(s->backend, s->pool, unit->command)) {
+  } else if (begin_command(s, unit)) {
     atomic_store(&unit->next_chunk, 1);
     atomic_store(&unit->chunks_left, unit->command->chunks);
     pthread_mutex_lock(&s->lock);
-    s->open |= bit_of(work->unit);
+    s->open |= tl_unit_bit(work->unit);
     wake_lanes(s);
     pthread_mutex_unlock(&s->lock);
     finished = run_chunks(s, unit, 0, only_one);
+  } else if (unit->by_one) {
+    failed = run_in_order(s, unit, false);
+    finished = true;
   } else {
-    tl_execute_end(s->backend, s->pool, unit->command);
+    end_command(s, unit);
     finished = true;
   }
   atomic_fetch_add_explicit(&lane->busy, tl_clock() - start, memory_order_relaxed);
   pthread_mutex_lock(&s->lock);
   s->active--;
   if (finished) {
-    if (unit->command) failed = unit->command->failure != NULL;
+    if (unit->command && !unit->by_one) failed = unit->command->failure != NULL;
     finish_unit(s, work->unit, failed);
   }
 }

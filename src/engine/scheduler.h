@@ -17,6 +17,7 @@
 
 #include "engine/backend.h"
 #include "engine/failure.h"
+#include "engine/fusion.h"
 #include "engine/pool.h"
 #include "engine/queue.h"
 
@@ -28,6 +29,9 @@ typedef struct tl_unit {
   uint64_t ticket;     /* of its last command */
   bool failed;         /* one of its commands has a failure of its own */
   tl_command *command; /* when it is taken in chunks, else NULL */
+  bool fused;          /* the command stands for those between begin and end (fusion.h) */
+  bool by_one;         /* but they were run one by one, since an input had failed */
+  struct tl_recipe *recipe; /* that it computes, or NULL */
   atomic_uint next_chunk, chunks_left;
 } tl_unit;
 
@@ -40,7 +44,11 @@ typedef struct tl_scheduler {
   pthread_cond_t work; /* lanes wait here for something to run */
   pthread_cond_t done; /* the frontend waits here for something to finish */
   tl_unit window[TL_WINDOW];
+  tl_fused *fused;                          /* TL_WINDOW of them: the commands of fused units */
+  tl_fusion fusion;
+  bool settling; /* recipes that keep released storages are to be computed */
   uint64_t oldest, next;                    /* units oldest .. next-1 are in flight */
+  uint64_t last_ticket;                     /* of the last command issued */
   uint64_t waiting, ready, open, finished; /* by window slot; open: chunks are there to take */
   unsigned limit, active;    /* lanes that may run now, and that do */
   unsigned spinning, sleeping; /* lanes that look for work, and that wait on `work` */
@@ -59,7 +67,7 @@ typedef struct tl_lane {
 } tl_lane;
 
 tl_status tl_scheduler_init(tl_scheduler *scheduler, tl_queue *queue, tl_backend *backend,
-                            tl_pool *pool, tl_error *error);
+                            tl_pool *pool, bool fusion, tl_error *error);
 void tl_scheduler_destroy(tl_scheduler *scheduler);
 
 /* A worker's life: runs what is ready until `stopping` is set. */
@@ -77,5 +85,18 @@ void tl_scheduler_notify(tl_scheduler *scheduler);
 void tl_scheduler_stop(tl_scheduler *scheduler); /* lanes leave tl_scheduler_work soon */
 
 uint64_t tl_clock(void); /* nanoseconds, monotonic */
+
+/* ---- between scheduler.c and issue.c, under the lock ---- */
+
+/* Makes published commands into units until there is enough for every lane that may run. */
+void tl_scheduler_issue(tl_scheduler *scheduler);
+
+static inline uint64_t tl_unit_bit(uint64_t unit) { return (uint64_t)1 << unit % TL_WINDOW; }
+
+static inline unsigned tl_count_bits(uint64_t mask) {
+  unsigned count = 0;
+  for (; mask; mask &= mask - 1) count++;
+  return count;
+}
 
 #endif

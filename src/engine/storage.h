@@ -20,11 +20,15 @@ typedef struct tl_storage {
   uint32_t handles;
   bool queued;             /* some command has it as an operand */
   uint64_t last_write;     /* ticket of the last command that writes it; 0: none yet */
+  uint64_t asked_for;      /* the last_write for which a command `read` was enqueued */
   struct tl_storage *next; /* in the list of free ones */
 
   /* the scheduler's: units in flight that read it since its last write, and the one that writes */
   alignas(64) uint64_t readers;
   uint64_t writer;
+  struct tl_recipe *recipe; /* of a virtual value (fusion.h) */
+  struct tl_hold *holds;    /* recipes that read it */
+  bool kept;                /* released, and kept for them */
 
   /* protected by the hazards */
   struct tl_failure *poison; /* why its value does not exist, or NULL */

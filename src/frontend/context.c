@@ -51,11 +51,13 @@ static size_t environment_memory(lua_State *L) {
   return (size_t)bytes;
 }
 
-static bool environment_synchronous(lua_State *L) {
-  const char *text = getenv("TENSORLUA_SYNC");
-  if (!text || !*text || strcmp(text, "0") == 0) return false;
-  if (strcmp(text, "1") != 0) luaL_error(L, "TENSORLUA_SYNC: '%s' is neither 0 nor 1", text);
-  return true;
+static bool environment_switch(lua_State *L, const char *name, bool usual) {
+  const char *text = getenv(name);
+  if (!text || !*text) return usual;
+  if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0) {
+    luaL_error(L, "%s: '%s' is neither 0 nor 1", name, text);
+  }
+  return *text == '1';
 }
 
 static void environment_device(lua_State *L) {
@@ -106,7 +108,8 @@ tl_context *tl_context_push(lua_State *L) {
   lua_setmetatable(L, -2);
   context->threads = environment_threads(L);
   environment_device(L);
-  environment_synchronous(L);
+  environment_switch(L, "TENSORLUA_SYNC", false);
+  context->fusion = environment_switch(L, "TENSORLUA_FUSION", true);
   environment_memory(L);
   context->seed = fresh_seed();
   static bool registered;
@@ -136,7 +139,8 @@ tl_engine *tl_context_engine(lua_State *L, tl_context *context) {
   tl_error error;
   tl_engine_options options = {
       .threads = context->threads,
-      .synchronous = environment_synchronous(L),
+      .synchronous = environment_switch(L, "TENSORLUA_SYNC", false),
+      .fusion = context->fusion,
       .memory = environment_memory(L),
       .faults = getenv("TENSORLUA_FAULT"),
       .interrupted = tl_interrupt_pending,

@@ -23,6 +23,7 @@ typedef struct tl_context {
   tl_engine *engine; /* opened by the first tensor */
   bool stopped;
   int threads;
+  bool fusion;
   struct tl_context *next; /* of all contexts of the process */
 
   uint64_t seed, position; /* of the random stream, see philox.h */

@@ -49,6 +49,26 @@ static int get_num_threads(lua_State *L) {
   return 1;
 }
 
+/* fusion(on): whether element-wise operations are joined; fusion() asks. */
+static int fusion(lua_State *L) {
+  tl_context *context = tl_context_of(L);
+  tl_check_count(L, 1, "fusion");
+  if (lua_gettop(L) == 0) {
+    lua_pushboolean(L, context->fusion);
+    return 1;
+  }
+  if (!lua_isboolean(L, 1)) {
+    luaL_error(L, "fusion: wants true or false, not %s", luaL_typename(L, 1));
+  }
+  bool on = lua_toboolean(L, 1);
+  tl_error error;
+  if (context->engine && tl_engine_set_fusion(context->engine, on, &error) != TL_OK) {
+    tl_raise(L, &error);
+  }
+  context->fusion = on;
+  return 0;
+}
+
 int tl_control_measure(lua_State *L) {
   tl_engine_counters counters = {0};
   tl_context *context = tl_context_of(L);
@@ -76,5 +96,6 @@ const luaL_Reg tl_control_functions[] = {
     {"initial_seed", initial_seed},
     {"set_num_threads", set_num_threads},
     {"get_num_threads", get_num_threads},
+    {"fusion", fusion},
     {NULL, NULL},
 };

@@ -77,12 +77,14 @@ void tl_enqueue_step(lua_State *L, tl_op op, tl_tensor *out, bool fresh, tl_dtyp
   }
   size_t written = (size_t)tl_view_numel(&out->view) * tl_dtype_size((tl_dtype)out->view.dtype);
   bool whole = fresh || written == out->storage->bytes; /* what is read is an operand of its own */
-  operands[0].access = whole ? TL_WRITE | TL_WHOLE : TL_WRITE;
+  operands[0].access = (uint8_t)(TL_WRITE | (whole ? TL_WHOLE : 0) | (fresh ? TL_FRESH : 0));
 
   alignas(tl_program) char buffer[sizeof(tl_program) + sizeof(tl_step)];
   tl_program *program = (tl_program *)(void *)buffer;
   program->dtype = (uint8_t)dtype;
   program->nsteps = step ? 1 : 0;
+  program->noutputs = 1;
+  program->outputs[0] = step ? step->out : 0;
   if (step) memcpy(buffer + sizeof *program, step, sizeof *step);
   tl_draft draft = {
       .op = op,

@@ -11,7 +11,8 @@ typedef enum tl_family {
   TL_MATMUL,
   TL_REDUCE,
   TL_COMPARE,
-  TL_RELEASE,
+  TL_READING, /* the engine's own: nothing to run */
+  TL_RELEASE, /* likewise */
 } tl_family;
 
 typedef enum tl_op {

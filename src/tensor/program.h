@@ -1,7 +1,8 @@
 /* Element-wise programs: a few steps over registers, and the loop over elements that runs them.
  *
- * Registers 0 .. inputs-1 hold the inputs; each step writes a register; the register of the last
- * step is the output.  A program without steps copies its input (and casts it). */
+ * Registers 0 .. inputs-1 hold the inputs; each step writes a register of its own.  Outputs are
+ * registers: a program without steps copies its input (and casts it).  The operands of a command
+ * that runs a program are its outputs, then its inputs, all of one shape. */
 #ifndef TL_TENSOR_PROGRAM_H
 #define TL_TENSOR_PROGRAM_H
 
@@ -11,8 +12,12 @@
 #include "tensor/view.h"
 
 enum {
-  TL_IMMEDIATE = 255,  /* as a register: the step's immediate value, the same for all elements */
-  TL_MAX_LOOP_VIEWS = 4
+  TL_IMMEDIATE = 255, /* as a register: the step's immediate value, the same for all elements */
+  TL_MAX_LOOP_VIEWS = 4,
+  TL_MAX_STEPS = 16,
+  TL_MAX_INPUTS = 8,
+  TL_MAX_OUTPUTS = 4,
+  TL_MAX_REGISTERS = TL_MAX_INPUTS + TL_MAX_STEPS,
 };
 
 typedef struct tl_step {
@@ -22,10 +27,12 @@ typedef struct tl_step {
 } tl_step;
 
 /* Parameters of the families TL_ELEMENTWISE, TL_FILL and TL_COPY.  Steps compute in `dtype`, to
- * which inputs are cast as they are loaded. */
+ * which inputs are cast as they are loaded, and from which outputs are as they are stored. */
 typedef struct tl_program {
   uint8_t dtype;
   uint8_t nsteps;
+  uint8_t noutputs;
+  uint8_t outputs[TL_MAX_OUTPUTS]; /* registers */
   tl_step steps[];
 } tl_program;
 

@@ -8,7 +8,8 @@
 #include "backend/cpu/families.h"
 #include "tensor/program.h"
 
-enum { MAX_REGISTERS = 8 };
+/* Outputs larger than this go past the caches: nobody will find them there anyway. */
+static const int64_t STREAM_BYTES = 16 << 20;
 
 /* Nanoseconds an element, roughly; the scheduler only needs the order of magnitude. */
 static float step_cost(const tl_step *step) {
@@ -36,7 +37,7 @@ void tl_elementwise_plan(const tl_command *command, tl_plan *plan) {
 }
 
 static bool is_in_place(const tl_operand *operand, tl_dtype dtype) {
-  return operand->ndim == 1 && operand->stride[0] == 1 && operand->dtype == dtype;
+  return operand->dtype == dtype && tl_operand_is_contiguous(operand);
 }
 
 static void fill(void *out, tl_dtype dtype, double value, size_t n) {
@@ -68,39 +69,118 @@ static void run_step(const tl_cpu *cpu, const tl_step *step, tl_dtype dtype, voi
   }
 }
 
+/* Where a register's values are while a block is computed. */
+typedef struct tl_place {
+  int block;               /* in the scratch, or -1: */
+  const tl_operand *direct; /* in the operand's own memory */
+} tl_place;
+
+typedef struct tl_layout {
+  tl_place place[TL_MAX_REGISTERS];
+  bool streams[TL_MAX_OUTPUTS];
+  int nblocks;
+} tl_layout;
+
+static bool is_streamed(const tl_command *command, const tl_program *program, int output) {
+  const tl_operand *out = &command->operands[output];
+  if (tl_operand_numel(out) * (int64_t)tl_dtype_size((tl_dtype)out->dtype) < STREAM_BYTES) {
+    return false;
+  }
+  for (int i = program->noutputs; i < command->noperands; i++) {
+    if (command->operands[i].storage == out->storage) return false; /* is being read */
+  }
+  return true;
+}
+
+/* Gives each register a place.  A block is used again as soon as its values have been read for the
+ * last time; a step may write the block that it reads. */
+static void lay_out(const tl_command *command, const tl_program *program, tl_layout *layout) {
+  tl_dtype dtype = (tl_dtype)program->dtype;
+  const tl_operand *outputs = command->operands, *inputs = outputs + program->noutputs;
+  int ninputs = command->noperands - program->noutputs;
+  int last_use[TL_MAX_REGISTERS];
+  for (int r = 0; r < TL_MAX_REGISTERS; r++) {
+    last_use[r] = -1;
+    layout->place[r] = (tl_place){.block = -1};
+  }
+  for (int s = 0; s < program->nsteps; s++) {
+    const tl_step *step = &program->steps[s];
+    if (step->a != TL_IMMEDIATE) last_use[step->a] = s;
+    if (step->b != TL_IMMEDIATE) last_use[step->b] = s;
+  }
+  for (int o = 0; o < program->noutputs; o++) {
+    int r = program->outputs[o];
+    last_use[r] = program->nsteps; /* stored at the end */
+    layout->streams[o] = is_in_place(&outputs[o], dtype) && is_streamed(command, program, o);
+    if (is_in_place(&outputs[o], dtype) && !layout->streams[o]) layout->place[r].direct = &outputs[o];
+  }
+  bool used[TL_MAX_REGISTERS] = {false};
+  layout->nblocks = 0;
+  for (int i = 0; i < ninputs; i++) {
+    if (is_in_place(&inputs[i], dtype)) {
+      layout->place[i].direct = &inputs[i];
+    } else if (!layout->place[i].direct) {
+      layout->place[i].block = layout->nblocks;
+      used[layout->nblocks++] = true;
+    }
+  }
+  for (int s = 0; s < program->nsteps; s++) {
+    const tl_step *step = &program->steps[s];
+    const uint8_t read[] = {step->a, step->b};
+    for (int i = 0; i < 2; i++) {
+      if (read[i] == TL_IMMEDIATE || last_use[read[i]] != s) continue;
+      if (layout->place[read[i]].block >= 0) used[layout->place[read[i]].block] = false;
+    }
+    tl_place *out = &layout->place[step->out];
+    if (out->direct) continue;
+    out->block = 0;
+    while (used[out->block]) out->block++;
+    used[out->block] = true;
+    if (out->block >= layout->nblocks) layout->nblocks = out->block + 1;
+  }
+}
+
+static void *address(const tl_place *place, char *scratch, size_t block_bytes, size_t offset) {
+  return place->direct ? (char *)tl_operand_address(place->direct) + offset
+                       : scratch + (size_t)place->block * block_bytes;
+}
+
 void tl_elementwise_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk) {
   const tl_program *program = command->parameters;
   tl_dtype dtype = (tl_dtype)program->dtype;
-  size_t size = tl_dtype_size(dtype);
-  const tl_operand *out = &command->operands[0], *inputs = out + 1;
-  int ninputs = command->noperands - 1;
-  alignas(64) char blocks[MAX_REGISTERS][TL_BLOCK * sizeof(double)];
-  void *registers[MAX_REGISTERS] = {0};
-  bool out_in_place = is_in_place(out, dtype);
+  size_t size = tl_dtype_size(dtype), block_bytes = TL_BLOCK * size;
+  const tl_operand *outputs = command->operands, *inputs = outputs + program->noutputs;
+  int ninputs = command->noperands - program->noutputs;
+  alignas(64) char scratch[TL_MAX_REGISTERS * TL_BLOCK * sizeof(double)];
+  tl_layout layout;
+  lay_out(command, program, &layout);
   int64_t first, count;
-  tl_chunk_range(tl_operand_numel(out), command->chunks, chunk, &first, &count);
+  tl_chunk_range(tl_operand_numel(outputs), command->chunks, chunk, &first, &count);
   for (int64_t at = first, end = first + count; at < end; at += TL_BLOCK) {
     size_t n = end - at < TL_BLOCK ? (size_t)(end - at) : TL_BLOCK;
-    char *result = out_in_place ? (char *)tl_operand_address(out) + (size_t)at * size : blocks[0];
+    void *registers[TL_MAX_REGISTERS];
+    for (int r = 0; r < ninputs + program->nsteps; r++) {
+      registers[r] = address(&layout.place[r], scratch, block_bytes, (size_t)at * size);
+    }
     for (int i = 0; i < ninputs; i++) {
-      if (is_in_place(&inputs[i], dtype)) {
-        registers[i] = (char *)tl_operand_address(&inputs[i]) + (size_t)at * size;
+      if (layout.place[i].direct == &inputs[i]) continue;
+      tl_load_block(cpu, registers[i], dtype, &inputs[i], at, (int64_t)n);
+    }
+    for (int s = 0; s < program->nsteps; s++) {
+      const tl_step *step = &program->steps[s];
+      run_step(cpu, step, dtype, registers[step->out], registers, n);
+    }
+    for (int o = 0; o < program->noutputs; o++) {
+      const tl_place *place = &layout.place[program->outputs[o]];
+      const void *values = registers[program->outputs[o]];
+      if (place->direct == &outputs[o]) continue;
+      if (layout.streams[o]) {
+        cpu->kernels->layout->stream((char *)tl_operand_address(&outputs[o]) + (size_t)at * size,
+                                     values, n * size);
       } else {
-        registers[i] = program->nsteps ? blocks[i + 1] : result;
-        tl_load_block(cpu, registers[i], dtype, &inputs[i], at, (int64_t)n);
+        tl_store_block(cpu, &outputs[o], at, (int64_t)n, values, dtype);
       }
     }
-    void *last = registers[0];
-    for (int i = 0; i < program->nsteps; i++) {
-      const tl_step *step = &program->steps[i];
-      last = i + 1 == program->nsteps ? (void *)result : blocks[step->out + 1];
-      run_step(cpu, step, dtype, last, registers, n);
-      registers[step->out] = last;
-    }
-    if (!out_in_place) {
-      tl_store_block(cpu, out, at, (int64_t)n, last, dtype);
-    } else if (last != (void *)result) {
-      memcpy(result, last, n * size);
-    }
   }
+  cpu->kernels->layout->fence();
 }

@@ -29,6 +29,10 @@ typedef void tl_move_kernel(void *out, const void *in, int64_t stride, size_t n)
 typedef struct tl_layout_kernels {
   tl_move_kernel *load[TL_DTYPE_COUNT][TL_DTYPE_COUNT];  /* [to][from] */
   tl_move_kernel *store[TL_DTYPE_COUNT][TL_DTYPE_COUNT]; /* [to][from] */
+
+  /* Copies past the caches; other threads see it after fence(). */
+  void (*stream)(void *out, const void *in, size_t bytes);
+  void (*fence)(void);
 } tl_layout_kernels;
 
 /* Reductions of n >= 1 contiguous elements; the sum is taken in double precision, float64 in

@@ -1,5 +1,8 @@
 /* Loads and stores with a stride and a cast. */
 #include <string.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
 
 #include "backend/cpu/kernels/isa.h"
 #include "backend/cpu/kernels/kernels.h"
@@ -39,6 +42,37 @@ MOVE(float32, float, float64, double)
 MOVE(float64, double, float32, float)
 MOVE(float64, double, float64, double)
 
+#if defined(__AVX512F__)
+typedef __m512i vector;
+#define STREAM(to, from) _mm512_stream_si512((to), _mm512_loadu_si512(from))
+#elif defined(__AVX2__)
+typedef __m256i vector;
+#define STREAM(to, from) _mm256_stream_si256((to), _mm256_loadu_si256(from))
+#elif defined(__SSE2__)
+typedef __m128i vector;
+#define STREAM(to, from) _mm_stream_si128((to), _mm_loadu_si128(from))
+#endif
+
+#ifdef STREAM
+static void stream(void *out, const void *in, size_t bytes) {
+  if ((uintptr_t)out % sizeof(vector) != 0) {
+    memcpy(out, in, bytes);
+    return;
+  }
+  size_t whole = bytes / sizeof(vector);
+  vector *to = out;
+  const vector *from = in;
+  for (size_t i = 0; i < whole; i++) STREAM(to + i, from + i);
+  memcpy(to + whole, from + whole, bytes % sizeof(vector));
+}
+
+static void fence(void) { _mm_sfence(); }
+#else
+static void stream(void *out, const void *in, size_t bytes) { memcpy(out, in, bytes); }
+
+static void fence(void) {}
+#endif
+
 #define PAIR(kind, to, from) [TL_##to][TL_##from] = kind##_##to##_##from
 #define ALL_PAIRS(kind)                                                  \
   {                                                                      \
@@ -49,4 +83,6 @@ MOVE(float64, double, float64, double)
 const tl_layout_kernels TL_ISA_NAME(tl_layout_kernels) = {
     .load = ALL_PAIRS(load),
     .store = ALL_PAIRS(store),
+    .stream = stream,
+    .fence = fence,
 };
