@@ -368,6 +368,7 @@ static void fill_command(tl_command *command, const tl_draft *draft) {
     tl_operand *to = &command->operands[i];
     *to = *from;
     size_t bytes = from->ndim * sizeof(int64_t);
+    if (bytes == 0) continue;
     to->stride = memcpy(at, from->stride, bytes);
     at += bytes;
     if (i > 0 && from->shape == draft->operands[i - 1].shape) {

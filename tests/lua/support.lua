@@ -19,7 +19,7 @@ end
 
 math.randomseed(20240607) -- the same operands in every run
 
--- Runs every test with 1, 2 and 4 threads, and puts the number back.
+-- Calls f with 1, 2 and 4 threads, and puts the number back.
 function M.each_thread_count(f)
   local before = tensor.get_num_threads()
   local ok, message = pcall(function()
@@ -233,9 +233,10 @@ function M.run_script(text, env)
   M.write_file(path, text)
   local words = {"env"}
   for _, name in ipairs {"THREADS", "SYNC", "DEVICE", "MEMORY", "FAULT", "ISA"} do
-    local value = env and env[name]
-    words[#words + 1] = value and M.quote(("TENSORLUA_%s=%s"):format(name, value))
-                        or "-u TENSORLUA_" .. name
+    words[#words + 1] = "-u TENSORLUA_" .. name
+  end
+  for name, value in pairs(env or {}) do
+    words[#words + 1] = M.quote(("TENSORLUA_%s=%s"):format(name, value))
   end
   words[#words + 1] = M.quote(M.program)
   words[#words + 1] = path
