@@ -9,23 +9,23 @@ local OPTIONS = {sync = "boolean", warmup = "number", times = "number"}
 
 local function check(name, f, options)
   if type(name) ~= "string" then
-    error("benchmark: the name must be a string, not " .. type(name), 3)
+    error("benchmark: the name must be a string, not " .. type(name), 4)
   end
   local meta = getmetatable(f)
   if type(f) ~= "function" and not (type(meta) == "table" and meta.__call) then
-    error("benchmark: wants a function to run, not " .. type(f), 3)
+    error("benchmark: wants a function to run, not " .. type(f), 4)
   end
   if type(options) ~= "table" then
-    error("benchmark: the options must be a table, not " .. type(options), 3)
+    error("benchmark: the options must be a table, not " .. type(options), 4)
   end
   for key, value in pairs(options) do
     local wanted = OPTIONS[key]
     if not wanted then
-      error("benchmark: unknown option '" .. tostring(key) .. "': sync, warmup or times", 3)
+      error("benchmark: unknown option '" .. tostring(key) .. "': sync, warmup or times", 4)
     elseif type(value) ~= wanted then
-      error(("benchmark: option %s must be a %s, not %s"):format(key, wanted, type(value)), 3)
+      error(("benchmark: option %s must be a %s, not %s"):format(key, wanted, type(value)), 4)
     elseif wanted == "number" and (value < (key == "times" and 1 or 0) or value % 1 ~= 0) then
-      error(("benchmark: option %s cannot be %s"):format(key, value), 3)
+      error(("benchmark: option %s cannot be %s"):format(key, value), 4)
     end
   end
 end
@@ -55,8 +55,10 @@ local function summarise(runs)
   return result
 end
 
-return function(name, f, options)
-  if type(name) ~= "string" then name, f, options = "Done", name, f end
+return function(...)
+  local name, f, options, excess = ...
+  if type(name) ~= "string" then name, f, options, excess = "Done", ... end
+  if excess ~= nil then error("benchmark: an argument too many", 3) end
   if options == nil then options = {} end
   check(name, f, options)
   for _ = 1, options.warmup or 0 do f() end
@@ -71,6 +73,6 @@ return function(name, f, options)
     line = line .. ("  (%d operation%s still queued)"):format(result.queued,
       result.queued == 1 and "" or "s")
   end
-  print(line)
+  _G.print(line) -- the script may have put its own there
   return result
 end

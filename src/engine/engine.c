@@ -53,6 +53,12 @@ struct tl_engine {
   uint64_t blocked;
 };
 
+/* Lanes that may run while the frontend runs too, and while it waits. */
+static unsigned lanes_beside(const tl_engine *engine) {
+  int threads = engine->options.threads;
+  return threads > 1 && !engine->away ? (unsigned)threads - 1 : (unsigned)threads;
+}
+
 /* ---- life ---- */
 
 tl_status tl_engine_open(tl_engine **out, const tl_engine_options *options, tl_error *error) {
@@ -107,7 +113,7 @@ static tl_status start(tl_engine *engine, tl_error *error) {
   engine->workers = aligned_alloc(alignof(tl_worker), (size_t)threads * sizeof(tl_worker));
   if (!engine->workers) return tl_error_set(error, TL_NO_MEMORY, "no memory for the engine");
   memset(engine->workers, 0, (size_t)threads * sizeof(tl_worker));
-  engine->scheduler.limit = threads > 1 && !engine->away ? (unsigned)threads - 1 : (unsigned)threads;
+  engine->scheduler.limit = lanes_beside(engine);
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -151,29 +157,38 @@ int tl_engine_threads(const tl_engine *engine) { return engine->options.threads;
 
 /* ---- publishing and waiting ---- */
 
-static void publish(tl_engine *engine, bool wake) {
-  engine->last_release = NULL;
-  engine->batch_count = 0;
-  engine->batch_cost = 0;
-  if (atomic_load_explicit(&engine->queue.published, memory_order_relaxed) == engine->queue.end) {
-    return;
-  }
-  atomic_store(&engine->queue.published, engine->queue.end);
-  if (wake) tl_scheduler_notify(&engine->scheduler);
-}
-
-/* Waits, working; everything must be published. */
-static bool help(tl_engine *engine, bool (*reached)(const void *), const void *argument,
-                 bool (*interrupted)(void)) {
-  uint64_t start_time = tl_clock();
-  bool done = tl_scheduler_help(&engine->scheduler, &engine->lane, reached, argument, interrupted);
-  engine->blocked += tl_clock() - start_time;
-  return done;
-}
-
 static bool is_drained(const void *argument) {
   const tl_queue *queue = argument;
   return atomic_load_explicit(&queue->retired, memory_order_acquire) == queue->end;
+}
+
+enum { QUIETLY, WAKE, WAKE_URGENTLY };
+
+static void publish(tl_engine *engine, int wake) {
+  uint64_t before = atomic_load_explicit(&engine->queue.published, memory_order_relaxed);
+  engine->last_release = NULL;
+  engine->batch_count = 0;
+  engine->batch_cost = 0;
+  if (before != engine->queue.end) atomic_store(&engine->queue.published, engine->queue.end);
+  if (wake == QUIETLY || !engine->started || is_drained(&engine->queue)) return;
+  bool lags = atomic_load_explicit(&engine->queue.issued, memory_order_relaxed) < before;
+  tl_scheduler_notify(&engine->scheduler, lags || wake == WAKE_URGENTLY);
+}
+
+/* Waits, working, for anything or for the value of a storage; all must be published.  What is left
+ * in the queue then goes on without this thread. */
+static bool help(tl_engine *engine, bool (*reached)(const void *), const void *argument,
+                 const tl_storage *wanted, bool (*interrupted)(void)) {
+  tl_wait wait = {reached, argument, wanted, interrupted};
+  uint64_t start_time = tl_clock();
+  if (engine->options.threads > 1) {
+    atomic_store(&engine->scheduler.limit, (unsigned)engine->options.threads);
+  }
+  bool done = tl_scheduler_help(&engine->scheduler, &engine->lane, &wait);
+  atomic_store(&engine->scheduler.limit, lanes_beside(engine));
+  if (!is_drained(&engine->queue)) tl_scheduler_notify(&engine->scheduler, true);
+  engine->blocked += tl_clock() - start_time;
+  return done;
 }
 
 /* Something has retired that is not reclaimed yet. */
@@ -233,22 +248,22 @@ static void ask_for(tl_engine *engine, tl_storage *storage);
 bool tl_engine_is_ready(tl_engine *engine, tl_storage *storage) {
   if (has_value(storage)) return true;
   ask_for(engine, storage);
-  publish(engine, true);
+  publish(engine, WAKE_URGENTLY);
   return false;
 }
 
 tl_status tl_engine_wait(tl_engine *engine, tl_storage *storage, tl_error *error) {
   if (!has_value(storage)) {
     ask_for(engine, storage);
-    publish(engine, false);
-    if (!help(engine, has_value, storage, engine->options.interrupted)) return interrupted(error);
+    publish(engine, QUIETLY);
+    if (!help(engine, has_value, storage, storage, engine->options.interrupted)) return interrupted(error);
   }
   return storage->poison ? mark_seen(storage->poison, error) : TL_OK;
 }
 
 static tl_status drain(tl_engine *engine, bool (*poll)(void), tl_error *error) {
-  publish(engine, false);
-  if (!is_drained(&engine->queue) && !help(engine, is_drained, &engine->queue, poll)) {
+  publish(engine, QUIETLY);
+  if (!is_drained(&engine->queue) && !help(engine, is_drained, &engine->queue, NULL, poll)) {
     return interrupted(error);
   }
   reclaim(engine);
@@ -296,12 +311,9 @@ tl_status tl_engine_set_fusion(tl_engine *engine, bool fusion, tl_error *error) 
 void tl_engine_away(tl_engine *engine, bool away) {
   if (engine->away == away) return;
   engine->away = away;
-  publish(engine, false);
-  if (!engine->started || engine->options.threads == 1) return;
-  pthread_mutex_lock(&engine->scheduler.lock);
-  engine->scheduler.limit = (unsigned)engine->options.threads - (away ? 0 : 1);
-  pthread_cond_broadcast(&engine->scheduler.work);
-  pthread_mutex_unlock(&engine->scheduler.lock);
+  if (!engine->started) return;
+  tl_scheduler_set_limit(&engine->scheduler, lanes_beside(engine));
+  publish(engine, WAKE_URGENTLY);
 }
 
 /* ---- storages ---- */
@@ -338,7 +350,7 @@ static bool settle(tl_engine *engine) {
   bool any = scheduler->settling;
   pthread_mutex_unlock(&scheduler->lock);
   if (!any) return false;
-  bool done = help(engine, has_no_recipes, scheduler, engine->options.interrupted);
+  bool done = help(engine, has_no_recipes, scheduler, NULL, engine->options.interrupted);
   pthread_mutex_lock(&scheduler->lock);
   scheduler->settling = false;
   pthread_mutex_unlock(&scheduler->lock);
@@ -348,14 +360,14 @@ static bool settle(tl_engine *engine) {
 
 tl_status tl_engine_storage(tl_engine *engine, size_t bytes, tl_storage **out, tl_error *error) {
   while (over_budget(engine, bytes)) {
-    publish(engine, true);
+    publish(engine, WAKE);
     if (is_drained(&engine->queue) && !has_retired(&engine->queue)) {
       if (settle(engine)) continue;
       return tl_error_set(error, TL_NO_MEMORY,
                           "out of memory: %zu bytes wanted, %zu of %zu in use", bytes,
                           engine->reserved, engine->options.memory);
     }
-    if (!help(engine, has_retired, &engine->queue, engine->options.interrupted)) {
+    if (!help(engine, has_retired, &engine->queue, NULL, engine->options.interrupted)) {
       return interrupted(error);
     }
     reclaim(engine);
@@ -393,8 +405,8 @@ static size_t align8(size_t size) { return (size + 7) / 8 * 8; }
 static tl_command *reserve(tl_engine *engine, size_t size, bool (*poll)(void)) {
   tl_command *command;
   while (!(command = tl_queue_reserve(&engine->queue, size))) {
-    publish(engine, true);
-    if (!has_retired(&engine->queue) && !help(engine, has_retired, &engine->queue, poll)) {
+    publish(engine, WAKE);
+    if (!has_retired(&engine->queue) && !help(engine, has_retired, &engine->queue, NULL, poll)) {
       return NULL;
     }
     reclaim(engine);
@@ -407,7 +419,7 @@ static void append(tl_engine *engine, tl_command *command) {
   engine->batch_count++;
   engine->batch_cost += command->cost;
   if (engine->batch_count >= BATCH_COMMANDS || engine->batch_cost >= BATCH_COST) {
-    publish(engine, true);
+    publish(engine, WAKE);
   }
 }
 
@@ -419,6 +431,7 @@ static void fill_command(tl_command *command, const tl_draft *draft) {
     tl_operand *to = &command->operands[i];
     *to = *from;
     size_t bytes = from->ndim * sizeof(int64_t);
+    if (bytes == 0) continue;
     to->stride = memcpy(at, from->stride, bytes);
     at += bytes;
     if (i > 0 && from->shape == draft->operands[i - 1].shape) {

@@ -18,9 +18,9 @@ static tl_status parse_one(tl_fault *fault, const char *text, size_t length, tl_
   if (fault->op == TL_OP_none && strcmp(name, "alloc") != 0) {
     return tl_error_set(error, TL_INVALID, "TENSORLUA_FAULT: there is no operation '%s'", name);
   }
-  char *end;
-  fault->remaining = strtoul(colon + 1, &end, 10);
-  if (fault->remaining == 0 || end != text + length) {
+  size_t digits = strspn(colon + 1, "0123456789");
+  fault->remaining = digits < 10 ? strtoul(colon + 1, NULL, 10) : 0;
+  if (fault->remaining == 0 || colon + 1 + digits != text + length) {
     return tl_error_set(error, TL_INVALID, "TENSORLUA_FAULT: '%.*s' wants a count from 1 on",
                         (int)length, text);
   }
@@ -54,7 +54,9 @@ bool tl_faults_hit(tl_faults *faults, const tl_command *command) {
     }
     for (int i = 0; i < command->noperands; i++) {
       const tl_operand *operand = &command->operands[i];
-      if (operand->access & TL_WRITE && operand->storage->last_write == 0) hit |= countdown(fault);
+      const tl_storage *storage = operand->storage;
+      bool needs_buffer = storage->last_write == 0 && !storage->data; /* not filled either */
+      if (operand->access & TL_WRITE && needs_buffer) hit |= countdown(fault);
     }
   }
   return hit;

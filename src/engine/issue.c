@@ -208,16 +208,23 @@ static tl_recipe *recipe_to_settle(const tl_scheduler *s) {
   return recipe;
 }
 
-void tl_scheduler_issue(tl_scheduler *s) {
+/* Whether there was something to issue, and room in the window. */
+static bool issue_one(tl_scheduler *s) {
   uint64_t published = atomic_load(&s->queue->published);
-  while (s->next - s->oldest < TL_WINDOW && tl_count_bits(s->ready) < s->limit) {
-    tl_recipe *recipe = recipe_to_settle(s);
-    if (recipe) {
-      issue_recipe(s, recipe);
-    } else if (s->queue->issued < published) {
-      issue_unit(s, published);
-    } else {
-      return;
-    }
+  tl_recipe *recipe = recipe_to_settle(s);
+  if (s->next - s->oldest == TL_WINDOW || (!recipe && s->queue->issued == published)) return false;
+  if (recipe) {
+    issue_recipe(s, recipe);
+  } else {
+    issue_unit(s, published);
   }
+  return true;
+}
+
+void tl_scheduler_issue(tl_scheduler *s) {
+  while (tl_count_bits(s->ready) < s->limit && issue_one(s)) continue;
+}
+
+void tl_scheduler_issue_to(tl_scheduler *s, uint64_t ticket) {
+  while (s->last_ticket < ticket && issue_one(s)) continue;
 }

@@ -24,7 +24,7 @@ typedef struct tl_queue {
   uint64_t end; /* behind the last command; the head may already be past padding */
 
   alignas(64) _Atomic uint64_t published;
-  alignas(64) uint64_t issued; /* the scheduler's, under its lock */
+  alignas(64) _Atomic uint64_t issued; /* written by the scheduler, under its lock */
   alignas(64) _Atomic uint64_t retired;
   _Atomic uint64_t retired_ticket;
 } tl_queue;
@@ -37,7 +37,7 @@ void tl_queue_destroy(tl_queue *queue);
 tl_command *tl_queue_reserve(tl_queue *queue, size_t size);
 void tl_queue_append(tl_queue *queue, tl_command *command);
 
-/* Makes the unpublished command at the head `size` bytes larger in place; false when it cannot. */
+/* Makes the unpublished command at the head `size` bytes large in place; false when it cannot. */
 bool tl_queue_extend(tl_queue *queue, tl_command *command, size_t size);
 
 /* The command at `*position`, which is moved past padding first; there must be one before `end`,

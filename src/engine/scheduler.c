@@ -119,6 +119,7 @@ static void drop_recipes(tl_scheduler *s, const tl_unit *unit) {
 /* Wakes as many sleeping lanes as there is work for; those that spin look for themselves. */
 static void wake_lanes(tl_scheduler *s) {
   unsigned items = tl_count_bits(s->ready) + (s->open ? s->limit : 0);
+  if (items == 0 && s->queue->issued < atomic_load(&s->queue->published)) items = 1;
   if (items == 0) return;
   atomic_fetch_add(&s->events, 1);
   unsigned taken = s->active + s->spinning;
@@ -167,12 +168,13 @@ typedef struct tl_work {
   unsigned chunk;
 } tl_work;
 
-/* Takes the oldest work there is; the lane is then active. */
-static bool pick(tl_scheduler *s, tl_work *work) {
+/* Takes the oldest work there is among some units; the lane is then active. */
+static bool pick(tl_scheduler *s, uint64_t among, tl_work *work) {
+  if (s->active >= s->limit) return false;
   for (;;) {
-    if (!(s->ready | s->open)) tl_scheduler_issue(s);
-    if (!(s->ready | s->open)) return false;
-    work->unit = oldest_of(s, s->ready | s->open);
+    uint64_t units = (s->ready | s->open) & among;
+    if (units == 0) return false;
+    work->unit = oldest_of(s, units);
     uint64_t bit = tl_unit_bit(work->unit);
     if (s->ready & bit) {
       s->ready &= ~bit;
@@ -187,6 +189,34 @@ static bool pick(tl_scheduler *s, tl_work *work) {
   }
   s->active++;
   return true;
+}
+
+static const uint64_t ANY = ~(uint64_t)0;
+
+static bool pick_any(tl_scheduler *s, tl_work *work) {
+  if (!(s->ready | s->open)) tl_scheduler_issue(s);
+  if (pick(s, ANY, work)) return true;
+  tl_scheduler_issue(s); /* what looked open was not */
+  return pick(s, ANY, work);
+}
+
+/* The units that the last write to a storage depends on, itself included. */
+static uint64_t needed_for(const tl_scheduler *s, const tl_storage *storage) {
+  uint64_t needed = storage->writer, looked_at = 0;
+  while (needed & ~looked_at) {
+    uint64_t unit = oldest_of(s, needed & ~looked_at);
+    looked_at |= tl_unit_bit(unit);
+    needed |= s->window[unit % TL_WINDOW].waits;
+  }
+  return needed;
+}
+
+static bool pick_wanted(tl_scheduler *s, const tl_storage *storage, tl_work *work) {
+  if (!storage) return pick_any(s, work);
+  tl_scheduler_issue_to(s, storage->last_write);
+  uint64_t needed = needed_for(s, storage);
+  /* It may be far behind the window, or a value that a later command asks for. */
+  return needed ? pick(s, needed, work) : pick_any(s, work);
 }
 
 /* Runs the unit's commands one after the other; only the releases among them if it is fused. */
@@ -300,7 +330,7 @@ void tl_scheduler_work(tl_scheduler *s, tl_lane *lane) {
   pthread_mutex_lock(&s->lock);
   atomic_fetch_add(&s->awake, 1);
   while (!s->stopping) {
-    if (s->active < s->limit && pick(s, &work)) {
+    if (pick_any(s, &work)) {
       run(s, &work, lane, false);
       rested = false;
     } else if (!rested && !is_closed(s)) {
@@ -328,10 +358,18 @@ void tl_scheduler_work(tl_scheduler *s, tl_lane *lane) {
   pthread_mutex_unlock(&s->lock);
 }
 
-void tl_scheduler_notify(tl_scheduler *s) {
-  if (atomic_load(&s->awake) > 0) return; /* it will look before it sleeps */
+void tl_scheduler_notify(tl_scheduler *s, bool urgent) {
+  unsigned awake = atomic_load(&s->awake);
+  if (awake >= s->limit || (awake > 0 && !urgent)) return; /* one will look before it sleeps */
   pthread_mutex_lock(&s->lock);
   pthread_cond_signal(&s->work);
+  pthread_mutex_unlock(&s->lock);
+}
+
+void tl_scheduler_set_limit(tl_scheduler *s, unsigned limit) {
+  pthread_mutex_lock(&s->lock);
+  s->limit = limit;
+  pthread_cond_broadcast(&s->work);
   pthread_mutex_unlock(&s->lock);
 }
 
@@ -346,30 +384,29 @@ static void wait_done(tl_scheduler *s) {
   pthread_cond_timedwait(&s->done, &s->lock, &until);
 }
 
-bool tl_scheduler_help(tl_scheduler *s, tl_lane *lane, bool (*reached)(const void *argument),
-                       const void *argument, bool (*interrupted)(void)) {
+bool tl_scheduler_help(tl_scheduler *s, tl_lane *lane, const tl_wait *wait) {
   tl_work work;
   pthread_mutex_lock(&s->lock);
-  s->limit++; /* the frontend's own core is free for lanes while it waits */
   s->frontend_waits = true;
   bool done, rested = false;
-  while (!(done = reached(argument)) && !(interrupted && interrupted())) {
-    if (s->active < s->limit && pick(s, &work)) {
+  while (!(done = wait->reached(wait->argument)) && !(wait->interrupted && wait->interrupted())) {
+    if (pick_wanted(s, wait->wanted, &work)) {
       run(s, &work, lane, true);
       rested = false;
-    } else if (!rested) {
+      continue;
+    }
+    wake_lanes(s); /* what this thread leaves alone is for them */
+    if (!rested) {
       unsigned events = atomic_load(&s->events);
       pthread_mutex_unlock(&s->lock);
       spin(s, events, UINT64_MAX);
       pthread_mutex_lock(&s->lock);
-      rested = true;
     } else {
       wait_done(s);
-      rested = false;
     }
+    rested = !rested;
   }
   s->frontend_waits = false;
-  s->limit--;
   pthread_mutex_unlock(&s->lock);
   return done;
 }

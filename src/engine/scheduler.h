@@ -50,7 +50,8 @@ typedef struct tl_scheduler {
   uint64_t oldest, next;                    /* units oldest .. next-1 are in flight */
   uint64_t last_ticket;                     /* of the last command issued */
   uint64_t waiting, ready, open, finished; /* by window slot; open: chunks are there to take */
-  unsigned limit, active;    /* lanes that may run now, and that do */
+  atomic_uint limit;           /* lanes that may run now */
+  unsigned active;             /* lanes that do */
   unsigned spinning, sleeping; /* lanes that look for work, and that wait on `work` */
   bool frontend_waits;
   bool stopping;
@@ -73,14 +74,25 @@ void tl_scheduler_destroy(tl_scheduler *scheduler);
 /* A worker's life: runs what is ready until `stopping` is set. */
 void tl_scheduler_work(tl_scheduler *scheduler, tl_lane *lane);
 
-/* The frontend's wait: runs what is ready on this thread too until reached(argument) or
- * interrupted() is true (interrupted may be NULL).  Returns whether it was reached.  reached() is
- * called under the lock. */
-bool tl_scheduler_help(tl_scheduler *scheduler, tl_lane *lane, bool (*reached)(const void *argument),
-                       const void *argument, bool (*interrupted)(void));
+/* The frontend's wait: this thread runs commands too, until reached(argument) or interrupted() is
+ * true (interrupted may be NULL).  Returns whether it was reached, which is asked under the lock.
+ * When it is the value of a storage that is wanted, the thread runs only what that depends on, so
+ * that nothing else can keep it; NULL: anything. */
+typedef struct tl_wait {
+  bool (*reached)(const void *argument);
+  const void *argument;
+  const tl_storage *wanted;
+  bool (*interrupted)(void);
+} tl_wait;
 
-/* After commands were published: wakes a lane if all are asleep. */
-void tl_scheduler_notify(tl_scheduler *scheduler);
+bool tl_scheduler_help(tl_scheduler *scheduler, tl_lane *lane, const tl_wait *wait);
+
+/* After commands were published: wakes a lane when none is awake, or when one more may run and those
+ * that are awake do not keep up; `urgent`: in any case when one more may run. */
+void tl_scheduler_notify(tl_scheduler *scheduler, bool urgent);
+
+/* How many lanes may run at once. */
+void tl_scheduler_set_limit(tl_scheduler *scheduler, unsigned limit);
 
 void tl_scheduler_stop(tl_scheduler *scheduler); /* lanes leave tl_scheduler_work soon */
 
@@ -88,8 +100,10 @@ uint64_t tl_clock(void); /* nanoseconds, monotonic */
 
 /* ---- between scheduler.c and issue.c, under the lock ---- */
 
-/* Makes published commands into units until there is enough for every lane that may run. */
+/* Makes published commands into units until there is enough for every lane that may run, or until
+ * the command of a ticket is among them. */
 void tl_scheduler_issue(tl_scheduler *scheduler);
+void tl_scheduler_issue_to(tl_scheduler *scheduler, uint64_t ticket);
 
 static inline uint64_t tl_unit_bit(uint64_t unit) { return (uint64_t)1 << unit % TL_WINDOW; }
 

@@ -3,29 +3,46 @@
 #include <math.h>
 #include <string.h>
 
+const char *tl_describe(lua_State *L, int index) {
+  if (lua_isnone(L, index)) return "missing";
+  return lua_type(L, index) == LUA_TNUMBER ? luaL_tolstring(L, index, NULL)
+                                           : luaL_typename(L, index);
+}
+
+const char *tl_describe_value(lua_State *L, int index) {
+  int type = lua_type(L, index);
+  return type == LUA_TSTRING || type == LUA_TNUMBER || type == LUA_TBOOLEAN
+             ? luaL_tolstring(L, index, NULL)
+             : tl_describe(L, index);
+}
+
 tl_dtype tl_check_dtype(lua_State *L, int index, const char *name) {
   int dtype = lua_type(L, index) == LUA_TSTRING ? tl_dtype_find(lua_tostring(L, index)) : -1;
   if (dtype < 0) {
-    luaL_error(L, "%s: '%s' is not a dtype: 'float32' or 'float64'", name,
-               luaL_tolstring(L, index, NULL));
+    tl_fail(L, "%s: '%s' is not a dtype: 'float32' or 'float64'", name,
+            tl_describe_value(L, index));
   }
   return (tl_dtype)dtype;
 }
 
 void tl_check_device(lua_State *L, int index, const char *name) {
   if (lua_type(L, index) != LUA_TSTRING || strcmp(lua_tostring(L, index), "cpu") != 0) {
-    luaL_error(L, "%s: there is no device '%s' here, only 'cpu'", name,
-               luaL_tolstring(L, index, NULL));
+    tl_fail(L, "%s: there is no device '%s' here, only 'cpu'", name,
+            tl_describe_value(L, index));
   }
 }
 
 tl_options tl_check_options(lua_State *L, const char *name) {
   tl_options options = {.dtype = TL_float32};
   int top = lua_gettop(L);
-  if (top == 0 || lua_type(L, top) != LUA_TTABLE || lua_rawlen(L, top) > 0) return options;
-  bool any = false;
+  if (top == 0 || lua_type(L, top) != LUA_TTABLE) return options;
+  bool is_array = lua_rawlen(L, top) > 0, any = false;
   lua_pushnil(L);
   while (lua_next(L, top)) {
+    if (is_array && lua_isinteger(L, -2)) {
+      lua_pop(L, 1);
+      continue;
+    }
     any = true;
     const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
     if (key && strcmp(key, "dtype") == 0) {
@@ -33,11 +50,12 @@ tl_options tl_check_options(lua_State *L, const char *name) {
     } else if (key && strcmp(key, "device") == 0) {
       tl_check_device(L, lua_gettop(L), name);
     } else {
-      luaL_error(L, "%s: unknown option '%s': dtype or device", name, luaL_tolstring(L, -2, NULL));
+      tl_fail(L, "%s: unknown option '%s': dtype or device", name, tl_describe_value(L, -2));
     }
     lua_pop(L, 1);
   }
-  if (any || top > 1) lua_settop(L, top - 1); /* a lone {} is the size of a 0-dimensional tensor */
+  /* A lone {} is the size of a 0-dimensional tensor. */
+  if (!is_array && (any || top > 1)) lua_settop(L, top - 1);
   return options;
 }
 
@@ -52,10 +70,10 @@ static bool to_integer(lua_State *L, int index, int64_t *value) {
 static int64_t check_one_size(lua_State *L, int index, const char *name, bool wildcard) {
   int64_t size;
   if (!to_integer(L, index, &size)) {
-    luaL_error(L, "%s: size %s is not an integer", name, luaL_tolstring(L, index, NULL));
+    tl_fail(L, "%s: size %s is not an integer", name, tl_describe_value(L, index));
   }
   if (size < 0 && !(wildcard && size == -1)) {
-    luaL_error(L, "%s: size %I is negative", name, (LUAI_UACINT)size);
+    tl_fail(L, "%s: size %I is negative", name, (LUAI_UACINT)size);
   }
   return size;
 }
@@ -63,12 +81,12 @@ static int64_t check_one_size(lua_State *L, int index, const char *name, bool wi
 int tl_check_size(lua_State *L, int first, const char *name, bool wildcard, int64_t *shape) {
   int top = lua_gettop(L);
   bool table = top >= first && lua_type(L, first) == LUA_TTABLE;
-  if (top < first) luaL_error(L, "%s: a size is missing: numbers or a table", name);
-  if (table && top > first) luaL_error(L, "%s: too many arguments after the size", name);
+  if (top < first) tl_fail(L, "%s: a size is missing: numbers or a table", name);
+  if (table && top > first) tl_fail(L, "%s: too many arguments after the size", name);
   int64_t ndim = table ? (int64_t)lua_rawlen(L, first) : top - first + 1;
   if (ndim > TL_MAX_DIMS) {
-    luaL_error(L, "%s: %I dimensions are too many: at most %d", name, (LUAI_UACINT)ndim,
-               TL_MAX_DIMS);
+    tl_fail(L, "%s: %I dimensions are too many: at most %d", name, (LUAI_UACINT)ndim,
+            TL_MAX_DIMS);
   }
   for (int d = 0; d < ndim; d++) {
     if (!table) {
@@ -87,25 +105,23 @@ void tl_check_shape(lua_State *L, int first, const char *name, tl_dtype dtype, t
   tl_error error;
   int ndim = tl_check_size(L, first, name, false, shape);
   if (tl_view_make(view, dtype, ndim, shape, &error) != TL_OK) {
-    luaL_error(L, "%s: %s", name, error.text);
+    tl_fail(L, "%s: %s", name, error.text);
   }
 }
 
 int64_t tl_check_integer(lua_State *L, int index, const char *name) {
   int64_t value;
   if (!to_integer(L, index, &value)) {
-    luaL_error(L, "%s: argument %d must be an integer, not %s", name, index,
-               lua_isnone(L, index)               ? "missing"
-               : lua_type(L, index) == LUA_TNUMBER ? lua_tostring(L, index)
-                                                   : luaL_typename(L, index));
+    tl_fail(L, "%s: argument %d must be an integer, not %s", name, index,
+            tl_describe(L, index));
   }
   return value;
 }
 
 double tl_check_number(lua_State *L, int index, const char *name) {
   if (lua_type(L, index) != LUA_TNUMBER) {
-    luaL_error(L, "%s: argument %d must be a number, not %s", name, index,
-               lua_isnone(L, index) ? "missing" : luaL_typename(L, index));
+    tl_fail(L, "%s: argument %d must be a number, not %s", name, index,
+            tl_describe(L, index));
   }
   return lua_tonumber(L, index);
 }
@@ -119,9 +135,12 @@ void tl_push_sizes(lua_State *L, int ndim, const int64_t *sizes) {
 }
 
 void tl_check_count(lua_State *L, int most, const char *name) {
-  if (lua_gettop(L) > most) {
-    luaL_error(L, "%s: %d arguments are too many: at most %d", name, lua_gettop(L), most);
+  int count = lua_gettop(L);
+  while (count > most && lua_isnil(L, count)) count--;
+  if (count > most) {
+    tl_fail(L, "%s: %d arguments are too many: at most %d", name, count, most);
   }
+  if (lua_gettop(L) > most) lua_settop(L, most);
 }
 
 /* Counting from 1, or from the end when negative; -1 when out of range. */
@@ -135,8 +154,8 @@ int tl_check_dim(lua_State *L, int index, const char *name, const tl_view *view)
   int64_t given = tl_check_integer(L, index, name), dim = resolve(given, view->ndim);
   char text[TL_SHAPE_TEXT];
   if (dim < 0) {
-    luaL_error(L, "%s: dimension %I is out of range for a tensor of size %s", name,
-               (LUAI_UACINT)given, tl_view_shape_text(view, text));
+    tl_fail(L, "%s: dimension %I is out of range for a tensor of size %s", name,
+            (LUAI_UACINT)given, tl_view_shape_text(view, text));
   }
   return (int)dim;
 }
@@ -144,15 +163,14 @@ int tl_check_dim(lua_State *L, int index, const char *name, const tl_view *view)
 int64_t tl_check_index(lua_State *L, int index, const char *name, const tl_view *view, int dim) {
   int64_t given, position;
   if (!to_integer(L, index, &given)) {
-    luaL_error(L, "%s: an index must be an integer or a range, not %s", name,
-               lua_type(L, index) == LUA_TNUMBER ? lua_tostring(L, index)
-                                                 : luaL_typename(L, index));
+    tl_fail(L, "%s: an index must be an integer or a range, not %s", name,
+            tl_describe(L, index));
   }
   position = resolve(given, view->shape[dim]);
   char text[TL_SHAPE_TEXT];
   if (position < 0) {
-    luaL_error(L, "%s: index %I is out of range for dimension %d of a tensor of size %s", name,
-               (LUAI_UACINT)given, dim + 1, tl_view_shape_text(view, text));
+    tl_fail(L, "%s: index %I is out of range for dimension %d of a tensor of size %s", name,
+            (LUAI_UACINT)given, dim + 1, tl_view_shape_text(view, text));
   }
   return position;
 }

@@ -9,8 +9,9 @@ typedef struct tl_options {
   tl_dtype dtype;
 } tl_options;
 
-/* When the last argument is a table of options, takes it off the stack and reads it; an array (a
- * size) stays.  Raises for an option that there is not. */
+/* Reads the options of the last argument, when it is a table: one without an array part, which is
+ * taken off the stack, or one that is a size or values as well ({2, 3, dtype = "float64"}), which
+ * stays.  Raises for an option that there is not. */
 tl_options tl_check_options(lua_State *L, const char *name);
 
 /* The size in arguments first .. top: numbers or one table.  A size of -1 is allowed where
@@ -30,8 +31,13 @@ int64_t tl_check_index(lua_State *L, int index, const char *name, const tl_view 
 double tl_check_number(lua_State *L, int index, const char *name);
 int64_t tl_check_integer(lua_State *L, int index, const char *name);
 
-/* At most `most` arguments. */
+/* At most `most` arguments; nil behind them does not count. */
 void tl_check_count(lua_State *L, int most, const char *name);
+
+/* A value of a wrong type as a message names it: by its type, or a number itself; and a wrong value:
+ * text, numbers and booleans themselves. */
+const char *tl_describe(lua_State *L, int index);
+const char *tl_describe_value(lua_State *L, int index);
 
 /* Pushes a table of sizes or strides. */
 void tl_push_sizes(lua_State *L, int ndim, const int64_t *sizes);

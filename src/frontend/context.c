@@ -1,6 +1,7 @@
 #include "frontend/context.h"
 
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static int environment_threads(lua_State *L) {
   char *end;
   long threads = strtol(text, &end, 10);
   if (*end || threads < 1 || threads > 1024) {
-    luaL_error(L, "TENSORLUA_THREADS: '%s' is not a number from 1 to 1024", text);
+    tl_fail(L, "TENSORLUA_THREADS: '%s' is not a number from 1 to 1024", text);
   }
   return (int)threads;
 }
@@ -46,7 +47,7 @@ static size_t environment_memory(lua_State *L) {
     end++;
   }
   if (*end || !(bytes >= 1 && bytes < 1e18)) {
-    luaL_error(L, "TENSORLUA_MEMORY: '%s' is not a size such as 512M or 4G", text);
+    tl_fail(L, "TENSORLUA_MEMORY: '%s' is not a size such as 512M or 4G", text);
   }
   return (size_t)bytes;
 }
@@ -55,7 +56,7 @@ static bool environment_switch(lua_State *L, const char *name, bool usual) {
   const char *text = getenv(name);
   if (!text || !*text) return usual;
   if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0) {
-    luaL_error(L, "%s: '%s' is neither 0 nor 1", name, text);
+    tl_fail(L, "%s: '%s' is neither 0 nor 1", name, text);
   }
   return *text == '1';
 }
@@ -63,7 +64,7 @@ static bool environment_switch(lua_State *L, const char *name, bool usual) {
 static void environment_device(lua_State *L) {
   const char *text = getenv("TENSORLUA_DEVICE");
   if (text && *text && strcmp(text, "cpu") != 0) {
-    luaL_error(L, "TENSORLUA_DEVICE: there is no device '%s' here, only 'cpu'", text);
+    tl_fail(L, "TENSORLUA_DEVICE: there is no device '%s' here, only 'cpu'", text);
   }
 }
 
@@ -135,7 +136,7 @@ void tl_context_stop_all(void) {
 
 tl_engine *tl_context_engine(lua_State *L, tl_context *context) {
   if (context->engine) return context->engine;
-  if (context->stopped) luaL_error(L, "tensor: the engine has been stopped");
+  if (context->stopped) tl_fail(L, "tensor: the engine has been stopped");
   tl_error error;
   tl_engine_options options = {
       .threads = context->threads,
@@ -177,7 +178,7 @@ static const char *remember(lua_State *L, tl_context *context, const char *text)
     if (strcmp(name->text, text) == 0) return name->text;
   }
   tl_source_name *name = malloc(sizeof *name);
-  if (!name) luaL_error(L, "not enough memory");
+  if (!name) tl_fail(L, "not enough memory");
   snprintf(name->text, sizeof name->text, "%s", text);
   name->next = context->sources;
   context->sources = name;
@@ -213,19 +214,28 @@ void tl_context_source(lua_State *L, tl_context *context, const char **source, i
   *line = 0;
 }
 
-/* Unlike luaL_error's, the position is a Lua function's also where C code is in between: print()
- * waits for the script that calls it. */
-int tl_raise(lua_State *L, const tl_error *error) {
-  if (error->status == TL_INTERRUPTED) return tl_interrupt_raise(L);
+static void push_position(lua_State *L) {
   lua_Debug call;
-  lua_pushliteral(L, "");
   for (int level = 1; lua_getstack(L, level, &call); level++) {
     lua_getinfo(L, "Sl", &call);
-    if (call.currentline < 0) continue;
+    if (call.currentline < 0) continue; /* a C function */
     lua_pushfstring(L, "%s:%d: ", call.short_src, call.currentline);
-    break;
+    return;
   }
-  lua_pushstring(L, error->text);
+  lua_pushliteral(L, "");
+}
+
+int tl_fail(lua_State *L, const char *format, ...) {
+  va_list arguments;
+  push_position(L);
+  va_start(arguments, format);
+  lua_pushvfstring(L, format, arguments);
+  va_end(arguments);
   lua_concat(L, 2);
   return lua_error(L);
+}
+
+int tl_raise(lua_State *L, const tl_error *error) {
+  if (error->status == TL_INTERRUPTED) return tl_interrupt_raise(L);
+  return tl_fail(L, "%s", error->text);
 }

@@ -24,6 +24,7 @@ static int manual_seed(lua_State *L) {
 }
 
 static int initial_seed(lua_State *L) {
+  tl_check_count(L, 0, "initial_seed");
   lua_pushinteger(L, (lua_Integer)tl_context_of(L)->seed);
   return 1;
 }
@@ -33,7 +34,7 @@ static int set_num_threads(lua_State *L) {
   tl_check_count(L, 1, "set_num_threads");
   int64_t threads = tl_check_integer(L, 1, "set_num_threads");
   if (threads < 1 || threads > 1024) {
-    luaL_error(L, "set_num_threads: %I is not a number from 1 to 1024", (LUAI_UACINT)threads);
+    tl_fail(L, "set_num_threads: %I is not a number from 1 to 1024", (LUAI_UACINT)threads);
   }
   tl_error error;
   if (context->engine &&
@@ -45,6 +46,7 @@ static int set_num_threads(lua_State *L) {
 }
 
 static int get_num_threads(lua_State *L) {
+  tl_check_count(L, 0, "get_num_threads");
   lua_pushinteger(L, tl_context_of(L)->threads);
   return 1;
 }
@@ -58,7 +60,7 @@ static int fusion(lua_State *L) {
     return 1;
   }
   if (!lua_isboolean(L, 1)) {
-    luaL_error(L, "fusion: wants true or false, not %s", luaL_typename(L, 1));
+    tl_fail(L, "fusion: wants true or false, not %s", luaL_typename(L, 1));
   }
   bool on = lua_toboolean(L, 1);
   tl_error error;

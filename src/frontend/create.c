@@ -26,7 +26,7 @@ static int refuse(const tl_table_reader *reader, int depth, const char *what) {
     length += (size_t)snprintf(text + length, sizeof text - length, "[%lld]",
                                (long long)reader->position[d]);
   }
-  return luaL_error(reader->L, "tensor: element %s is %s", text, what);
+  return tl_fail(reader->L, "tensor: element %s is %s", text, what);
 }
 
 /* The shape is that of the first element of each level. */
@@ -35,7 +35,7 @@ static void read_shape(tl_table_reader *reader) {
   lua_pushvalue(L, 1);
   while (lua_type(L, -1) == LUA_TTABLE) {
     if (reader->ndim == TL_MAX_DIMS) {
-      luaL_error(L, "tensor: tables nested deeper than %d dimensions", TL_MAX_DIMS);
+      tl_fail(L, "tensor: tables nested deeper than %d dimensions", TL_MAX_DIMS);
     }
     reader->shape[reader->ndim] = (int64_t)lua_rawlen(L, -1);
     if (reader->shape[reader->ndim++] == 0) break;
@@ -79,21 +79,21 @@ int tl_create_tensor(lua_State *L) {
   tl_options options = tl_check_options(L, "tensor");
   tl_check_count(L, 1, "tensor");
   if (lua_type(L, 1) != LUA_TTABLE && lua_type(L, 1) != LUA_TNUMBER) {
-    luaL_error(L, "tensor: argument 1 must be a number or a table of numbers, not %s",
-               lua_isnone(L, 1) ? "missing" : luaL_typename(L, 1));
+    tl_fail(L, "tensor: argument 1 must be a number or a table of numbers, not %s",
+            lua_isnone(L, 1) ? "missing" : luaL_typename(L, 1));
   }
   tl_table_reader reader = {.L = L, .dtype = options.dtype};
   tl_view view;
   tl_error error;
   read_shape(&reader);
   if (tl_view_make(&view, reader.dtype, reader.ndim, reader.shape, &error) != TL_OK) {
-    luaL_error(L, "tensor: %s", error.text);
+    tl_fail(L, "tensor: %s", error.text);
   }
   tl_tensor *tensor = tl_tensor_new(L, &view, "tensor");
   reader.to = tl_engine_fill(tl_context_of(L)->engine, tensor->storage);
   if (!reader.to) {
-    luaL_error(L, "tensor: out of memory: cannot allocate %I bytes",
-               (LUAI_UACINT)tensor->storage->bytes);
+    tl_fail(L, "tensor: out of memory: cannot allocate %I bytes",
+            (LUAI_UACINT)tensor->storage->bytes);
   }
   lua_pushvalue(L, 1);
   read_level(&reader, 0);
@@ -201,14 +201,14 @@ static int arange(lua_State *L) {
   if (given > 2) parameters.step = tl_check_number(L, 3, "arange");
   double steps = floor((last - parameters.start) / parameters.step);
   if (parameters.step == 0 || !isfinite(steps)) {
-    luaL_error(L, "arange: cannot count from %f to %f in steps of %f", parameters.start, last,
-               parameters.step);
+    tl_fail(L, "arange: cannot count from %f to %f in steps of %f", parameters.start, last,
+            parameters.step);
   }
   int64_t count = steps < 0 ? 0 : steps < 9e18 ? (int64_t)steps + 1 : INT64_MAX;
   tl_view view;
   tl_error error;
   if (tl_view_make(&view, options.dtype, 1, &count, &error) != TL_OK) {
-    luaL_error(L, "arange: %s", error.text);
+    tl_fail(L, "arange: %s", error.text);
   }
   generate(L, TL_OP_arange, &view, &parameters);
   return 1;

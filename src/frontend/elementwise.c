@@ -6,6 +6,7 @@
 static int unary(lua_State *L, tl_op op) {
   const char *name = tl_ops[op].name;
   const tl_tensor *x = tl_tensor_check(L, 1, name);
+  if (lua_gettop(L) > 1 && !lua_rawequal(L, 1, 2)) tl_check_count(L, 1, name); /* -x gives x twice */
   tl_view view;
   tl_view_make_like(&view, (tl_dtype)x->view.dtype, &x->view);
   tl_tensor *out = tl_tensor_new(L, &view, name);
@@ -38,10 +39,10 @@ static uint8_t read_operand(lua_State *L, int index, const char *name, tl_pair *
   }
   const tl_tensor *tensor = tl_tensor_test(L, index);
   if (!tensor) {
-    luaL_error(L, "%s: operand %d must be a tensor or a number, not %s", name, index,
-               lua_isnone(L, index) ? "missing" : luaL_typename(L, index));
+    tl_fail(L, "%s: operand %d must be a tensor or a number, not %s", name, index,
+            tl_describe(L, index));
   } else if (!tensor->storage) {
-    luaL_error(L, "%s: operand %d is a tensor that has been closed", name, index);
+    tl_fail(L, "%s: operand %d is a tensor that has been closed", name, index);
   }
   pair->inputs[pair->ninputs] = tensor;
   return (uint8_t)pair->ninputs++;
@@ -52,7 +53,7 @@ static void read_pair(lua_State *L, tl_op op, const char *name, tl_pair *pair) {
   pair->step.a = read_operand(L, 1, name, pair);
   pair->step.b = read_operand(L, 2, name, pair);
   pair->step.out = (uint8_t)pair->ninputs;
-  if (pair->ninputs == 0) luaL_error(L, "%s: one of the operands must be a tensor", name);
+  if (pair->ninputs == 0) tl_fail(L, "%s: one of the operands must be a tensor", name);
 }
 
 static tl_dtype dtype_of(const tl_pair *pair) {
@@ -67,6 +68,7 @@ static int binary(lua_State *L, tl_op op) {
   tl_view view;
   tl_error error;
   read_pair(L, op, name, &pair);
+  tl_check_count(L, 2, name);
   tl_dtype dtype = dtype_of(&pair);
   if (tl_view_broadcast(&view, dtype, &pair.inputs[0]->view,
                         &pair.inputs[pair.ninputs - 1]->view, name, &error) != TL_OK) {
@@ -85,8 +87,8 @@ static int binary_in_place(lua_State *L, tl_op op, const char *name) {
   const tl_view *other = &pair.inputs[pair.ninputs - 1]->view;
   if (!tl_view_broadcasts_to(other, out->view.ndim, out->view.shape)) {
     char text_out[TL_SHAPE_TEXT], text_other[TL_SHAPE_TEXT];
-    luaL_error(L, "%s: cannot broadcast %s to the size of the tensor written, %s", name,
-               tl_view_shape_text(other, text_other), tl_view_shape_text(&out->view, text_out));
+    tl_fail(L, "%s: cannot broadcast %s to the size of the tensor written, %s", name,
+            tl_view_shape_text(other, text_other), tl_view_shape_text(&out->view, text_out));
   }
   tl_enqueue_step(L, op, out, false, dtype_of(&pair), &pair.step, pair.ninputs, pair.inputs);
   lua_settop(L, 1);

@@ -48,7 +48,7 @@ void tl_enqueue_step(lua_State *L, tl_op op, tl_tensor *out, bool fresh, tl_dtyp
   const tl_view *views[TL_MAX_LOOP_VIEWS] = {&out->view};
   for (int i = 0; i < ninputs; i++) {
     tensors[i + 1] = conflicts(out, inputs[i])
-                         ? tl_enqueue_copy(L, op, inputs[i], (tl_dtype)inputs[i]->view.dtype)
+                         ? tl_enqueue_copy(L, TL_OP_clone, inputs[i], (tl_dtype)inputs[i]->view.dtype)
                          : inputs[i];
     views[i + 1] = &tensors[i + 1]->view;
   }

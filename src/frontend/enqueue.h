@@ -17,7 +17,7 @@ tl_operand tl_operand_of(const tl_tensor *tensor, const tl_view *view, int acces
 void tl_enqueue_step(lua_State *L, tl_op op, tl_tensor *out, bool fresh, tl_dtype dtype,
                      const tl_step *step, int ninputs, const tl_tensor *const *inputs);
 
-/* Pushes a contiguous copy as `dtype`, made by a command named `op`. */
+/* Pushes a contiguous copy as `dtype`, made by a command named `op`, of the family TL_COPY. */
 tl_tensor *tl_enqueue_copy(lua_State *L, tl_op op, const tl_tensor *tensor, tl_dtype dtype);
 
 /* Every element of out becomes `value`. */

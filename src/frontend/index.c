@@ -5,33 +5,35 @@
 #include "frontend/enqueue.h"
 #include "frontend/functions.h"
 
-/* One entry of x[{...}]: {}, {first, last} or {first, last, step}, on top of the stack. */
-static void take_range(lua_State *L, const char *name, tl_view *view, int dim) {
+/* A range, {}, {first, last} or {first, last, step}, on top of the stack, into dimension `entry` of
+ * `whole`, which is dimension `dim` of what is left of it. */
+static void take_range(lua_State *L, const char *name, const tl_view *whole, int entry,
+                       tl_view *view, int dim) {
   int table = lua_gettop(L);
   int64_t given[3] = {1, -1, 1};
-  int64_t size = view->shape[dim];
+  int64_t size = whole->shape[entry];
   size_t entries = lua_rawlen(L, table);
   if (entries == 1 || entries > 3) {
-    luaL_error(L, "%s: a range is {first, last} or {first, last, step}, or {} for all", name);
+    tl_fail(L, "%s: a range is {first, last} or {first, last, step}, or {} for all", name);
   }
   for (size_t i = 0; i < entries; i++) {
     lua_rawgeti(L, table, (lua_Integer)i + 1);
     int is_integer = 0;
     if (lua_type(L, -1) == LUA_TNUMBER) given[i] = lua_tointegerx(L, -1, &is_integer);
     if (!is_integer) {
-      luaL_error(L, "%s: a range wants integers, not %s", name, luaL_tolstring(L, -1, NULL));
+      tl_fail(L, "%s: a range wants integers, not %s", name, tl_describe_value(L, -1));
     }
     lua_pop(L, 1);
   }
   int64_t first = given[0] < 0 ? size + given[0] : given[0] - 1;
   int64_t last = given[1] < 0 ? size + given[1] : given[1] - 1;
   char text[TL_SHAPE_TEXT];
-  if (given[2] < 1) luaL_error(L, "%s: a range's step must be at least 1", name);
+  if (given[2] < 1) tl_fail(L, "%s: a range's step must be at least 1", name);
   /* One before the first and one behind the last are allowed, for an empty range. */
   if (entries > 0 && (given[0] == 0 || first < 0 || first > size || last < -1 || last >= size)) {
-    luaL_error(L, "%s: range {%I, %I} is out of range for dimension %d of a tensor of size %s",
-               name, (LUAI_UACINT)given[0], (LUAI_UACINT)given[1], dim + 1,
-               tl_view_shape_text(view, text));
+    tl_fail(L, "%s: range {%I, %I} is out of range for dimension %d of a tensor of size %s",
+            name, (LUAI_UACINT)given[0], (LUAI_UACINT)given[1], entry + 1,
+            tl_view_shape_text(whole, text));
   }
   int64_t count = last >= first ? (last - first) / given[2] + 1 : 0;
   tl_view_range(view, dim, first, count, given[2]);
@@ -40,27 +42,27 @@ static void take_range(lua_State *L, const char *name, tl_view *view, int dim) {
 /* The part of a view that the key at stack index 2 names. */
 static void apply_key(lua_State *L, const char *name, tl_view *view) {
   char text[TL_SHAPE_TEXT];
-  tl_view_shape_text(view, text);
+  const tl_view whole = *view;
   bool table = lua_type(L, 2) == LUA_TTABLE;
   if (!table && lua_type(L, 2) != LUA_TNUMBER) {
-    luaL_error(L, "%s: an index must be an integer or a table, not %s", name,
-               luaL_typename(L, 2));
+    tl_fail(L, "%s: an index must be an integer or a table, not %s", name,
+            luaL_typename(L, 2));
   }
   int64_t entries = table ? (int64_t)lua_rawlen(L, 2) : 1;
   if (entries > view->ndim) {
-    luaL_error(L, "%s: %I indices are too many for a tensor of size %s", name,
-               (LUAI_UACINT)entries, text);
+    tl_fail(L, "%s: %I indices are too many for a tensor of size %s", name,
+            (LUAI_UACINT)entries, tl_view_shape_text(&whole, text));
   }
-  for (int64_t entry = 0, dim = 0; entry < entries; entry++) {
+  for (int entry = 0, dim = 0; entry < entries; entry++) {
     if (table) {
       lua_rawgeti(L, 2, entry + 1);
     } else {
       lua_pushvalue(L, 2);
     }
     if (lua_type(L, -1) == LUA_TTABLE) {
-      take_range(L, name, view, (int)dim++);
+      take_range(L, name, &whole, entry, view, dim++);
     } else {
-      tl_view_select(view, (int)dim, tl_check_index(L, lua_gettop(L), name, view, (int)dim));
+      tl_view_select(view, dim, tl_check_index(L, lua_gettop(L), name, &whole, entry));
     }
     lua_pop(L, 1);
   }
@@ -99,7 +101,7 @@ int tl_index_read(lua_State *L) {
 static int index_write(lua_State *L) {
   const tl_tensor *x = tl_tensor_check(L, 1, "index");
   if (lua_type(L, 2) == LUA_TSTRING) {
-    return luaL_error(L, "index: a tensor has no field '%s' to set", lua_tostring(L, 2));
+    return tl_fail(L, "index: a tensor has no field '%s' to set", lua_tostring(L, 2));
   }
   tl_view view = x->view;
   apply_key(L, "index", &view);
@@ -109,14 +111,14 @@ static int index_write(lua_State *L) {
     return 0;
   }
   if (!tl_tensor_test(L, 3)) {
-    return luaL_error(L, "index: the value must be a number or a tensor, not %s",
-                      luaL_typename(L, 3));
+    return tl_fail(L, "index: the value must be a number or a tensor, not %s",
+                   luaL_typename(L, 3));
   }
   const tl_tensor *value = tl_tensor_check(L, 3, "index");
   if (!tl_view_broadcasts_to(&value->view, view.ndim, view.shape)) {
     char text[TL_SHAPE_TEXT], wanted[TL_SHAPE_TEXT];
-    return luaL_error(L, "index: cannot broadcast %s to the size of the part written, %s",
-                      tl_view_shape_text(&value->view, text), tl_view_shape_text(&view, wanted));
+    return tl_fail(L, "index: cannot broadcast %s to the size of the part written, %s",
+                   tl_view_shape_text(&value->view, text), tl_view_shape_text(&view, wanted));
   }
   tl_enqueue_step(L, TL_OP_copy_, part, false, (tl_dtype)view.dtype, NULL, 1, &value);
   return 0;
@@ -124,7 +126,7 @@ static int index_write(lua_State *L) {
 
 static int length(lua_State *L) {
   const tl_view *view = &tl_tensor_check(L, 1, "#")->view;
-  if (view->ndim == 0) return luaL_error(L, "#: a 0-dimensional tensor has no length");
+  if (view->ndim == 0) return tl_fail(L, "#: a 0-dimensional tensor has no length");
   lua_pushinteger(L, view->shape[0]);
   return 1;
 }
@@ -132,18 +134,18 @@ static int length(lua_State *L) {
 /* pairs(x): i, x[i] over the first dimension. */
 static int next_row(lua_State *L) {
   const tl_tensor *x = tl_tensor_check(L, 1, "pairs");
-  lua_Integer i = luaL_checkinteger(L, 2) + 1;
-  if (i < 1 || i > x->view.shape[0]) return 0;
+  int64_t before = tl_check_integer(L, 2, "pairs");
+  if (x->view.ndim == 0 || before < 0 || before >= x->view.shape[0]) return 0;
   tl_view view = x->view;
-  tl_view_select(&view, 0, i - 1);
-  lua_pushinteger(L, i);
+  tl_view_select(&view, 0, before);
+  lua_pushinteger(L, before + 1);
   tl_tensor_alias(L, x, &view);
   return 2;
 }
 
 static int pairs(lua_State *L) {
   const tl_tensor *x = tl_tensor_check(L, 1, "pairs");
-  if (x->view.ndim == 0) return luaL_error(L, "pairs: a 0-dimensional tensor has no rows");
+  if (x->view.ndim == 0) return tl_fail(L, "pairs: a 0-dimensional tensor has no rows");
   for (int i = 1; i <= TL_UPVALUES; i++) lua_pushvalue(L, lua_upvalueindex(i));
   lua_pushcclosure(L, next_row, TL_UPVALUES);
   lua_pushvalue(L, 1);

@@ -26,8 +26,8 @@ static int copy_(lua_State *L) {
   tl_check_count(L, 2, "copy_");
   if (!tl_view_broadcasts_to(&y->view, x->view.ndim, x->view.shape)) {
     char text_x[TL_SHAPE_TEXT], text_y[TL_SHAPE_TEXT];
-    luaL_error(L, "copy_: cannot broadcast %s to the size of the tensor written, %s",
-               tl_view_shape_text(&y->view, text_y), tl_view_shape_text(&x->view, text_x));
+    tl_fail(L, "copy_: cannot broadcast %s to the size of the tensor written, %s",
+            tl_view_shape_text(&y->view, text_y), tl_view_shape_text(&x->view, text_x));
   }
   tl_enqueue_step(L, TL_OP_copy_, x, false, (tl_dtype)x->view.dtype, NULL, 1, &y);
   lua_settop(L, 1);
@@ -46,7 +46,7 @@ static int to(lua_State *L) {
   const tl_tensor *x = tl_tensor_check(L, 1, "to");
   tl_check_count(L, 2, "to");
   tl_dtype dtype = (tl_dtype)x->view.dtype;
-  if (lua_type(L, 2) == LUA_TTABLE) {
+  if (lua_type(L, 2) == LUA_TTABLE && lua_rawlen(L, 2) == 0) {
     lua_getfield(L, 2, "dtype");
     bool has_dtype = !lua_isnil(L, -1);
     lua_pop(L, 1);
@@ -54,8 +54,8 @@ static int to(lua_State *L) {
     if (has_dtype) dtype = options.dtype;
   } else if (lua_type(L, 2) == LUA_TSTRING && tl_dtype_find(lua_tostring(L, 2)) < 0) {
     if (strcmp(lua_tostring(L, 2), "cpu") != 0) {
-      luaL_error(L, "to: '%s' is neither a dtype nor a device: 'float32', 'float64', 'cpu'",
-                 lua_tostring(L, 2));
+      tl_fail(L, "to: '%s' is neither a dtype nor a device: 'float32', 'float64', 'cpu'",
+              lua_tostring(L, 2));
     }
   } else {
     dtype = tl_check_dtype(L, 2, "to");

@@ -8,8 +8,8 @@
 #include "frontend/tensor.h"
 #include "version.h"
 
-/* Registry keys, by address: the context, and the table of modules (see embedded.h) with the
- * library at its index 1. */
+/* Registry keys, by address: the context, and the table of modules (see embedded.h), with what
+ * their chunks are given at its index 1 and their globals at 2. */
 static const char context_key, modules_key;
 
 /* ---- Lua files compiled in ---- */
@@ -23,18 +23,34 @@ void tl_embedded_require(lua_State *L, const char *module) {
   lua_pop(L, 1);
   const tl_embedded *file = tl_embedded_files;
   while (file->module && strcmp(file->module, module) != 0) file++;
-  if (!file->module) luaL_error(L, "module '%s' is not part of this program", module);
+  if (!file->module) tl_fail(L, "module '%s' is not part of this program", module);
   lua_pushfstring(L, "@%s", file->path);
   if (luaL_loadbufferx(L, (const char *)file->text, file->size, lua_tostring(L, -1), "t") !=
       LUA_OK) {
     lua_error(L);
   }
+  lua_rawgeti(L, -3, 2);
+  lua_setupvalue(L, -2, 1); /* its _ENV */
   lua_pushstring(L, module);
   lua_rawgeti(L, -4, 1);
   lua_call(L, 2, 1);
   lua_pushvalue(L, -1);
   lua_setfield(L, -4, module);
   lua_replace(L, -3);
+  lua_pop(L, 1);
+}
+
+/* Pushes a copy of the globals as they are now: the modules, which are loaded when they are first
+ * needed, work whatever the script does to its own. */
+static void push_globals(lua_State *L) {
+  lua_newtable(L);
+  lua_pushglobaltable(L);
+  lua_pushnil(L);
+  while (lua_next(L, -2)) {
+    lua_pushvalue(L, -2);
+    lua_insert(L, -2);
+    lua_rawset(L, -5);
+  }
   lua_pop(L, 1);
 }
 
@@ -121,6 +137,8 @@ int luaopen_tensor(lua_State *L) {
   lua_pushvalue(L, 4);
   lua_setfield(L, -2, "tensor");
   lua_rawseti(L, 5, 1);
+  push_globals(L);
+  lua_rawseti(L, 5, 2);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &modules_key);
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
   for (const tl_embedded *file = tl_embedded_files; file->module; file++) {

@@ -13,15 +13,17 @@ static double element(const tl_tensor *x, const char *data, int64_t at) {
 static double read_item(lua_State *L, const tl_tensor *x, const char *name) {
   if (tl_view_numel(&x->view) != 1) {
     char text[TL_SHAPE_TEXT];
-    luaL_error(L, "%s: wants one element, not a tensor of size %s%s", name,
-               tl_view_shape_text(&x->view, text),
-               name[0] == '<' ? ": element by element it is :lt() or :le()" : "");
+    tl_fail(L, "%s: wants one element, not a tensor of size %s%s", name,
+            tl_view_shape_text(&x->view, text),
+            name[0] == '<' ? ": element by element it is :lt() or :le()" : "");
   }
   return element(x, tl_tensor_read(L, x), x->view.offset);
 }
 
 static int item(lua_State *L) {
-  lua_pushnumber(L, read_item(L, tl_tensor_check(L, 1, "item"), "item"));
+  const tl_tensor *x = tl_tensor_check(L, 1, "item");
+  tl_check_count(L, 1, "item");
+  lua_pushnumber(L, read_item(L, x, "item"));
   return 1;
 }
 
@@ -46,13 +48,14 @@ static int totable(lua_State *L) {
 }
 
 static int wait(lua_State *L) {
-  tl_tensor_read(L, tl_tensor_check(L, 1, "wait"));
-  lua_settop(L, 1);
+  const tl_tensor *x = tl_tensor_check(L, 1, "wait");
+  tl_check_count(L, 1, "wait");
+  tl_tensor_read(L, x);
   return 1;
 }
 
 /* How it is written is said in Lua, in tensor.format. */
-static int tostring(lua_State *L) {
+static int format(lua_State *L) {
   tl_tensor_read(L, tl_tensor_check(L, 1, "tostring"));
   tl_embedded_require(L, "tensor.format");
   lua_getfield(L, -1, "format");
@@ -61,7 +64,19 @@ static int tostring(lua_State *L) {
   return 1;
 }
 
+static int tostring(lua_State *L) {
+  tl_tensor_check(L, 1, "tostring");
+  tl_check_count(L, 1, "tostring");
+  return format(L);
+}
+
+/* Text, numbers and tensors; Lua itself refuses anything else. */
 static int concat(lua_State *L) {
+  for (int i = 1; i <= 2; i++) {
+    if (!tl_tensor_test(L, i) && !lua_isstring(L, i)) {
+      tl_fail(L, "..: cannot concatenate a tensor and a %s value", luaL_typename(L, i));
+    }
+  }
   luaL_tolstring(L, 1, NULL);
   luaL_tolstring(L, 2, NULL);
   lua_concat(L, 2);
@@ -98,16 +113,19 @@ static double count_differing(lua_State *L, tl_op op, const tl_tensor *x, const 
 }
 
 static int equal(lua_State *L) {
-  const tl_tensor *x = tl_tensor_test(L, 1), *y = tl_tensor_test(L, 2);
-  bool same = false;
-  if (x && y) {
-    tl_tensor_check(L, 1, "equal");
-    tl_tensor_check(L, 2, "equal");
-    tl_compare exactly = {0, 0};
-    same = x->view.dtype == y->view.dtype && tl_view_same_shape(&x->view, &y->view) &&
-           count_differing(L, TL_OP_equal, x, y, &exactly) == 0;
-  }
+  const tl_tensor *x = tl_tensor_check(L, 1, "equal"), *y = tl_tensor_check(L, 2, "equal");
+  tl_check_count(L, 2, "equal");
+  tl_compare exactly = {0, 0};
+  bool same = x->view.dtype == y->view.dtype && tl_view_same_shape(&x->view, &y->view) &&
+              count_differing(L, TL_OP_equal, x, y, &exactly) == 0;
   lua_pushboolean(L, same);
+  return 1;
+}
+
+/* A tensor is never equal to another kind of userdata, and that is no error. */
+static int same(lua_State *L) {
+  if (tl_tensor_test(L, 1) && tl_tensor_test(L, 2)) return equal(L);
+  lua_pushboolean(L, false);
   return 1;
 }
 
@@ -143,6 +161,6 @@ const luaL_Reg tl_read_functions[] = {
 };
 
 const luaL_Reg tl_read_metamethods[] = {
-    {"__tostring", tostring}, {"__concat", concat}, {"__eq", equal},
+    {"__tostring", format}, {"__concat", concat}, {"__eq", same},
     {"__lt", less},           {"__le", less_equal}, {NULL, NULL},
 };

@@ -41,31 +41,37 @@ static int reduce(lua_State *L, tl_op op) {
   tl_check_count(L, 3, name);
   bool along = !lua_isnoneornil(L, 2);
   if (!lua_isnoneornil(L, 3) && !lua_isboolean(L, 3)) {
-    luaL_error(L, "%s: keepdim must be true or false, not %s", name, luaL_typename(L, 3));
+    tl_fail(L, "%s: keepdim must be true or false, not %s", name, luaL_typename(L, 3));
   }
   tl_view in, view;
   tl_error error;
   tl_reduce parameters;
   int64_t shape[TL_MAX_DIMS];
   int ndim = 0;
+  bool keep = lua_toboolean(L, 3);
+  if (along && x->view.ndim == 0) { /* as if it had one dimension */
+    tl_view one;
+    tl_view_make(&one, TL_float32, 1, (int64_t[]){1}, &error);
+    tl_check_dim(L, 2, name, &one);
+  }
   if (along && x->view.ndim > 0) {
     int dim = tl_check_dim(L, 2, name, &x->view);
-    split(&x->view, dim, lua_toboolean(L, 3), &in, shape, &ndim);
+    split(&x->view, dim, keep, &in, shape, &ndim);
     parameters = (tl_reduce){.dims = 1, .count = x->view.shape[dim]};
   } else {
     flatten(&x->view, &in);
+    for (; keep && ndim < x->view.ndim; ndim++) shape[ndim] = 1;
     parameters = (tl_reduce){.dims = in.ndim, .count = tl_view_numel(&x->view)};
   }
   if (parameters.count == 0 && (op == TL_OP_max || op == TL_OP_min)) {
     char text[TL_SHAPE_TEXT];
-    luaL_error(L, "%s: a tensor of size %s has no elements to choose from", name,
-               tl_view_shape_text(&x->view, text));
+    tl_fail(L, "%s: a tensor of size %s has no elements to choose from", name,
+            tl_view_shape_text(&x->view, text));
   }
   tl_view_make(&view, (tl_dtype)x->view.dtype, ndim, shape, &error);
   tl_tensor *out = tl_tensor_new(L, &view, name);
-  /* The backend sees the result without kept dimensions of size 1. */
-  tl_view result = {.dtype = view.dtype, .ndim = (uint8_t)(in.ndim - parameters.dims)};
-  tl_view_make(&result, (tl_dtype)view.dtype, result.ndim, in.shape, &error);
+  tl_view result; /* as the backend sees it: without kept dimensions of size 1 */
+  tl_view_make(&result, (tl_dtype)view.dtype, in.ndim - parameters.dims, in.shape, &error);
   tl_operand operands[] = {tl_operand_of(out, &result, TL_WRITE | TL_WHOLE),
                            tl_operand_of(x, &in, TL_READ)};
   tl_draft draft = {

@@ -26,17 +26,23 @@ static int stride(lua_State *L) {
 }
 
 static int numel(lua_State *L) {
-  lua_pushinteger(L, tl_view_numel(&tl_tensor_check(L, 1, "numel")->view));
+  const tl_tensor *x = tl_tensor_check(L, 1, "numel");
+  tl_check_count(L, 1, "numel");
+  lua_pushinteger(L, tl_view_numel(&x->view));
   return 1;
 }
 
 static int dim(lua_State *L) {
-  lua_pushinteger(L, tl_tensor_check(L, 1, "dim")->view.ndim);
+  const tl_tensor *x = tl_tensor_check(L, 1, "dim");
+  tl_check_count(L, 1, "dim");
+  lua_pushinteger(L, x->view.ndim);
   return 1;
 }
 
 static int is_contiguous(lua_State *L) {
-  lua_pushboolean(L, tl_view_is_contiguous(&tl_tensor_check(L, 1, "is_contiguous")->view));
+  const tl_tensor *x = tl_tensor_check(L, 1, "is_contiguous");
+  tl_check_count(L, 1, "is_contiguous");
+  lua_pushboolean(L, tl_view_is_contiguous(&x->view));
   return 1;
 }
 
@@ -51,7 +57,7 @@ static void infer_size(lua_State *L, const tl_view *view, int ndim, int64_t *sha
   tl_error error;
   int64_t sizes[TL_MAX_DIMS];
   for (int d = 0; d < ndim; d++) {
-    if (shape[d] == -1 && unknown >= 0) luaL_error(L, "reshape: only one size can be -1");
+    if (shape[d] == -1 && unknown >= 0) tl_fail(L, "reshape: only one size can be -1");
     if (shape[d] == -1) unknown = d;
     sizes[d] = shape[d] == -1 ? 1 : shape[d];
   }
@@ -61,8 +67,8 @@ static void infer_size(lua_State *L, const tl_view *view, int ndim, int64_t *sha
   if (fits && unknown >= 0 && numel_known > 0 && total % numel_known == 0) {
     shape[unknown] = total / numel_known;
   } else if (!fits || unknown >= 0 || numel_known != total) {
-    luaL_error(L, "reshape: %s has %I elements, which do not make %s", text, (LUAI_UACINT)total,
-               wanted);
+    tl_fail(L, "reshape: %s has %I elements, which do not make %s", text, (LUAI_UACINT)total,
+            wanted);
   }
 }
 
@@ -95,7 +101,7 @@ static int t(lua_State *L) {
   tl_check_count(L, 1, "t");
   tl_view view = x->view;
   if (view.ndim > 2) {
-    return luaL_error(L, "t: wants at most 2 dimensions, not %d: use transpose", view.ndim);
+    return tl_fail(L, "t: wants at most 2 dimensions, not %d: use transpose", view.ndim);
   }
   if (view.ndim == 2) tl_view_transpose(&view, 0, 1);
   tl_tensor_alias(L, x, &view);
@@ -104,6 +110,7 @@ static int t(lua_State *L) {
 
 static int is_ready(lua_State *L) {
   const tl_tensor *x = tl_tensor_check(L, 1, "is_ready");
+  tl_check_count(L, 1, "is_ready");
   lua_pushboolean(L, tl_engine_is_ready(tl_context_of(L)->engine, x->storage));
   return 1;
 }

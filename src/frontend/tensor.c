@@ -15,10 +15,10 @@ tl_tensor *tl_tensor_test(lua_State *L, int index) {
 tl_tensor *tl_tensor_check(lua_State *L, int index, const char *name) {
   tl_tensor *tensor = tl_tensor_test(L, index);
   if (!tensor) {
-    luaL_error(L, "%s: argument %d must be a tensor, not %s", name, index,
-               lua_isnone(L, index) ? "missing" : luaL_typename(L, index));
+    tl_fail(L, "%s: argument %d must be a tensor, not %s", name, index,
+            lua_isnone(L, index) ? "missing" : luaL_typename(L, index));
   } else if (!tensor->storage) {
-    luaL_error(L, "%s: argument %d is a tensor that has been closed", name, index);
+    tl_fail(L, "%s: argument %d is a tensor that has been closed", name, index);
   }
   return tensor;
 }
@@ -55,7 +55,7 @@ tl_tensor *tl_tensor_new(lua_State *L, const tl_view *view, const char *name) {
     status = tl_engine_storage(engine, bytes, &tensor->storage, &error);
   }
   if (status == TL_INTERRUPTED) tl_raise(L, &error);
-  if (status != TL_OK) luaL_error(L, "%s: %s", name, error.text);
+  if (status != TL_OK) tl_fail(L, "%s: %s", name, error.text);
   context->live += bytes;
   return tensor;
 }

@@ -161,7 +161,7 @@ void tl_view_select(tl_view *view, int dim, int64_t index) {
 void tl_view_range(tl_view *view, int dim, int64_t first, int64_t count, int64_t step) {
   if (count > 0) view->offset += first * view->stride[dim];
   view->shape[dim] = count;
-  view->stride[dim] *= step;
+  if (count > 1) view->stride[dim] *= step; /* else nothing is reached by it, and it may be huge */
 }
 
 bool tl_view_reshape(tl_view *out, const tl_view *view, int ndim, const int64_t *shape) {

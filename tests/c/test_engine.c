@@ -12,113 +12,17 @@
 
 #include <cmocka.h>
 
+#include "formula.h"
 #include "toy.h"
 
 enum {
   SLOTS = 36,
   MAX_ELEMENTS = 1200,
   MAX_PADDING = 1500,
-  OUTPUTS = 2,
-  INPUTS = 3,
   DIMS = 2,
-  MAX_COMMANDS = TOY_SANITIZED ? 3000 : 20000, /* about 800 bytes each in a ring of 2 MiB */
-  NEVER = 1000
+  MAX_COMMANDS = TOY_SANITIZED ? 5000 : 20000, /* about 800 bytes each in a ring of 2 MiB */
+  RUSH = 4000 /* enough to fill it */
 };
-
-/* ---- what a command computes ---- */
-
-/* Outputs are the first operands.  Each element is folded from the salt, its old value if that is
- * read, and one element of each input, in this order. */
-typedef struct formula {
-  toy_work work;
-  uint64_t salt;
-  uint32_t failing_chunk; /* the number of chunks stands for finish() */
-  uint8_t outputs;
-  bool real; /* doubles, else integers */
-  uint16_t delay; /* 0: none, 1: gives way, else loops */
-} formula;
-
-static int64_t place(const tl_operand *operand, int64_t index) {
-  int64_t element = operand->offset;
-  for (int d = operand->ndim; d-- > 0;) {
-    element += index % operand->shape[d] * operand->stride[d];
-    index /= operand->shape[d];
-  }
-  return element;
-}
-
-static uint64_t fold(bool real, uint64_t value, uint64_t other) {
-  if (!real) return ((value << 7 | value >> 57) ^ other) * UINT64_C(0x9E3779B97F4A7C15) + 1;
-  double x, y;
-  memcpy(&x, &value, sizeof x);
-  memcpy(&y, &other, sizeof y);
-  x = 0.7 * x - 0.3 * y; /* stays within -1 and 1 */
-  memcpy(&value, &x, sizeof x);
-  return value;
-}
-
-static uint64_t real_word(uint64_t word) {
-  double value = (double)(word >> 11) * 0x1p-53;
-  memcpy(&word, &value, sizeof value);
-  return word;
-}
-
-/* data[k]: the words of operand k's storage. */
-static uint64_t element_value(const formula *recipe, int noperands, const tl_operand *operands,
-                              const uint64_t *const *data, int output, int64_t index) {
-  uint64_t value = recipe->real ? real_word(recipe->salt) : recipe->salt;
-  if (operands[output].access & TL_READ) {
-    value = fold(recipe->real, value, data[output][place(&operands[output], index)]);
-  }
-  for (int k = recipe->outputs; k < noperands; k++) {
-    int64_t from = (index + (int64_t)(recipe->salt & 0xFF)) % tl_operand_numel(&operands[k]);
-    value = fold(recipe->real, value, data[k][place(&operands[k], from)]);
-  }
-  return value;
-}
-
-static void pause_for(uint16_t delay) {
-  if (delay == 1) sched_yield();
-  for (volatile uint16_t i = 1; i < delay;) i++;
-}
-
-static tl_status no_value(const formula *recipe, tl_error *error) {
-  return tl_error_set(error, TL_FAILED, "no value for %016" PRIx64, recipe->salt);
-}
-
-static tl_status run_recipe(const tl_command *command, uint32_t chunk, tl_error *error) {
-  const formula *recipe = command->parameters;
-  pause_for(recipe->delay);
-  if (chunk == recipe->failing_chunk) return no_value(recipe, error);
-  const uint64_t *data[OUTPUTS + INPUTS];
-  for (int k = 0; k < command->noperands; k++) data[k] = command->operands[k].storage->data;
-  uint64_t *scratch = command->scratch;
-  for (int k = 0; k < recipe->outputs; k++) {
-    const tl_operand *out = &command->operands[k];
-    uint64_t *words = out->storage->data;
-    int64_t count = tl_operand_numel(out);
-    for (int64_t i = count * chunk / command->chunks; i < count * (chunk + 1) / command->chunks; i++) {
-      uint64_t value = element_value(recipe, command->noperands, command->operands, data, k, i);
-      *(scratch ? &scratch[i] : &words[place(out, i)]) = value;
-    }
-    if (scratch) scratch += count;
-  }
-  return TL_OK;
-}
-
-static tl_status finish_recipe(const tl_command *command, tl_error *error) {
-  const formula *recipe = command->parameters;
-  pause_for(recipe->delay);
-  if (command->chunks == recipe->failing_chunk) return no_value(recipe, error);
-  const uint64_t *scratch = command->scratch;
-  for (int k = 0; k < recipe->outputs; k++) {
-    const tl_operand *out = &command->operands[k];
-    uint64_t *words = out->storage->data;
-    int64_t count = tl_operand_numel(out);
-    for (int64_t i = 0; i < count; i++) words[place(out, i)] = *scratch++;
-  }
-  return TL_OK;
-}
 
 /* ---- the sequential run ---- */
 
@@ -153,6 +57,7 @@ typedef struct replay {
   slot slots[SLOTS];
   size_t live; /* bytes of all storages with a handle */
   int commands;
+  int rush; /* so many commands more without a wait */
   failure failures[MAX_COMMANDS];
   int nfailures, drained; /* in program order; those before `drained` are no longer in its list */
   tl_op fault_op;
@@ -337,7 +242,8 @@ static void make_plan(replay *r, const tl_draft *draft, formula *recipe) {
     for (int k = 0; k < recipe->outputs; k++) elements += tl_operand_numel(&draft->operands[k]);
     plan->scratch_size = (uint32_t)(elements * 8);
   }
-  if (percent(r, 8)) recipe->delay = (uint16_t)(percent(r, 50) ? 1 : below(r, 20000));
+  if (percent(r, 8)) recipe->delay = (uint16_t)(percent(r, 50) ? GIVE_WAY : 3 + below(r, 20000));
+  if (r->rush == RUSH) recipe->delay = STALL;
   if (r->setting.failing && percent(r, 2)) {
     recipe->failing_chunk = (uint32_t)below(r, plan->chunks + (plan->scratch_size > 0));
   }
@@ -529,6 +435,7 @@ static void random_event(replay *r) {
   if (r->setting.interrupts && percent(r, 2)) polls_until_interrupt = 1 + below(r, 3);
   int event = below(r, 1000);
   if (event < 150) create(r);
+  if (event == 999 && r->rush == 0) r->rush = RUSH;
   slot *picked = &r->slots[below(r, SLOTS)];
   if (!picked->storage) return;
   if (event >= 150 && event < 230) {
@@ -536,6 +443,9 @@ static void random_event(replay *r) {
   } else if (event < 250) {
     tl_storage_retain(picked->storage);
     picked->handles++;
+  } else if (r->rush > 0) {
+    random_command(r);
+    r->rush--;
   } else if (event < 280 && picked->defined) {
     read_value(r, picked);
   } else if (event < 285 && picked->defined) {

@@ -48,22 +48,13 @@ static tl_status finish_badly(const tl_command *command, tl_error *error) {
   return break_down(command, 0, error);
 }
 
-static toy_work small(tl_status (*run)(const tl_command *, uint32_t, tl_error *)) {
-  return (toy_work){.plan = {.chunks = 1, .cost = 100}, .run = run};
-}
-
-static toy_work large(tl_status (*run)(const tl_command *, uint32_t, tl_error *)) {
-  return (toy_work){.plan = {.chunks = 1, .cost = 1e6f}, .run = run};
-}
-
-static toy_work chunked(tl_status (*run)(const tl_command *, uint32_t, tl_error *),
-                        tl_status (*finish)(const tl_command *, tl_error *)) {
+static toy_work chunked(toy_function *run, tl_status (*finish)(const tl_command *, tl_error *)) {
   return (toy_work){{.chunks = 6, .cost = 1e6f, .scratch_size = 500}, run, finish};
 }
 
 /* ---- what the frontend sees; `id` is the command's that failed, 0: none ---- */
 
-static void expect(int id, tl_status status, const tl_error *error) {
+static void check(int id, tl_status status, const tl_error *error) {
   if (id == 0) {
     if (status != TL_OK) fail_msg("%s", error->text);
     return;
@@ -75,16 +66,16 @@ static void expect(int id, tl_status status, const tl_error *error) {
   assert_string_equal(error->text, text);
 }
 
-static void expect_value(tl_storage *storage, int id) {
+static void value_gives(tl_storage *storage, int id) {
   tl_error error;
   tl_status status = tl_engine_wait(scene.engine, storage, &error);
-  expect(id, status, &error);
+  check(id, status, &error);
 }
 
-static void expect_drain(int id) {
+static void drain_gives(int id) {
   tl_error error;
   tl_status status = tl_engine_drain(scene.engine, &error);
-  expect(id, status, &error);
+  check(id, status, &error);
 }
 
 static tl_storage *new_value(toy_work work) {
@@ -99,11 +90,11 @@ static void test_unread_failure_is_drained(void **state) {
   (void)state;
   for (int threads = 1; threads <= 4; threads *= 2) {
     toy_open(&scene, threads);
-    new_value(small(break_down));
-    new_value(large(break_down));
-    expect_drain(1);
-    expect_drain(2); /* each once */
-    expect_drain(0);
+    new_value(toy_small(break_down));
+    new_value(toy_large(break_down));
+    drain_gives(1);
+    drain_gives(2); /* each once */
+    drain_gives(0);
     toy_close(&scene);
   }
 }
@@ -111,11 +102,11 @@ static void test_unread_failure_is_drained(void **state) {
 static void test_released_failure_is_drained(void **state) {
   (void)state;
   toy_open(&scene, 2);
-  tl_engine_drop(scene.engine, new_value(small(break_down)));
-  tl_engine_drop(scene.engine, new_value(large(break_down)));
-  expect_drain(1);
-  expect_drain(2);
-  expect_drain(0);
+  tl_engine_drop(scene.engine, new_value(toy_small(break_down)));
+  tl_engine_drop(scene.engine, new_value(toy_large(break_down)));
+  drain_gives(1);
+  drain_gives(2);
+  drain_gives(0);
   tl_engine_counters counters;
   tl_engine_count(scene.engine, &counters);
   assert_int_equal(counters.reserved, 0);
@@ -126,11 +117,11 @@ static void test_first_in_program_order(void **state) {
   (void)state;
   for (int threads = 2; threads <= 4; threads *= 2) {
     toy_open(&scene, threads);
-    new_value(large(break_late)); /* the second one fails first in time */
-    new_value(large(break_down));
-    expect_drain(1);
-    expect_drain(2);
-    expect_drain(0);
+    new_value(toy_large(break_late)); /* the second one fails first in time */
+    new_value(toy_large(break_down));
+    drain_gives(1);
+    drain_gives(2);
+    drain_gives(0);
     toy_close(&scene);
   }
 }
@@ -138,16 +129,16 @@ static void test_first_in_program_order(void **state) {
 static void test_failure_sticks(void **state) {
   (void)state;
   toy_open(&scene, 2);
-  tl_storage *broken = new_value(small(break_down)), *heir = toy_storage(&scene, 8);
-  expect_value(broken, 1);
-  expect_value(broken, 1);
-  toy_queue(&scene, small(succeed), heir, TOY_OVERWRITE, broken);
-  expect_value(heir, 1);
-  expect_drain(0); /* it was seen */
-  expect_value(heir, 1);
+  tl_storage *broken = new_value(toy_small(break_down)), *heir = toy_storage(&scene, 8);
+  value_gives(broken, 1);
+  value_gives(broken, 1);
+  toy_queue(&scene, toy_small(succeed), heir, TOY_OVERWRITE, broken);
+  value_gives(heir, 1);
+  drain_gives(0); /* it was seen */
+  value_gives(heir, 1);
   tl_engine_drop(scene.engine, broken);
-  expect_drain(0);
-  expect_value(heir, 1);
+  drain_gives(0);
+  value_gives(heir, 1);
   assert_int_equal(atomic_load(&scene.finished), 0); /* the heir's command never ran */
   toy_close(&scene);
 }
@@ -155,16 +146,16 @@ static void test_failure_sticks(void **state) {
 static void test_oldest_failure_is_inherited(void **state) {
   (void)state;
   toy_open(&scene, 4);
-  tl_storage *first = new_value(large(break_late)), *second = new_value(large(break_down));
+  tl_storage *first = new_value(toy_large(break_late)), *second = new_value(toy_large(break_down));
   tl_storage *third = toy_storage(&scene, 8);
-  toy_queue(&scene, small(succeed), third, TOY_OVERWRITE, second);
-  toy_queue(&scene, small(succeed), third, TOY_CHANGE, first);
-  toy_queue(&scene, small(break_down), third, TOY_CHANGE, second); /* and never runs */
-  expect_value(third, 1);
-  expect_value(second, 2);
-  toy_queue(&scene, small(succeed), second, TL_WRITE, first);
-  expect_value(second, 1); /* of both operands the older */
-  expect_drain(0);
+  toy_queue(&scene, toy_small(succeed), third, TOY_OVERWRITE, second);
+  toy_queue(&scene, toy_small(succeed), third, TOY_CHANGE, first);
+  toy_queue(&scene, toy_small(break_down), third, TOY_CHANGE, second); /* and never runs */
+  value_gives(third, 1);
+  value_gives(second, 2);
+  toy_queue(&scene, toy_small(succeed), second, TL_WRITE, first);
+  value_gives(second, 1); /* of both operands the older */
+  drain_gives(0);
   toy_close(&scene);
 }
 
@@ -172,14 +163,14 @@ static void test_independent_values_are_untouched(void **state) {
   (void)state;
   for (int i = 0; i < 2; i++) {
     toy_open(&scene, 2);
-    tl_storage *well = new_value(small(succeed));
-    tl_storage *broken = new_value(i ? small(break_down) : large(break_down));
-    tl_storage *beside = new_value(small(succeed)); /* in one bundle with it */
-    toy_queue(&scene, small(succeed), well, TOY_CHANGE, beside);
-    expect_value(beside, 0);
-    expect_value(well, 0);
-    expect_value(broken, 2);
-    expect_drain(0);
+    tl_storage *well = new_value(toy_small(succeed));
+    tl_storage *broken = new_value(i ? toy_small(break_down) : toy_large(break_down));
+    tl_storage *beside = new_value(toy_small(succeed)); /* in one bundle with it */
+    toy_queue(&scene, toy_small(succeed), well, TOY_CHANGE, beside);
+    value_gives(beside, 0);
+    value_gives(well, 0);
+    value_gives(broken, 2);
+    drain_gives(0);
     toy_close(&scene);
   }
 }
@@ -187,16 +178,16 @@ static void test_independent_values_are_untouched(void **state) {
 static void test_overwriting_heals(void **state) {
   (void)state;
   toy_open(&scene, 2);
-  tl_storage *storage = new_value(small(break_down));
-  toy_queue(&scene, small(succeed), storage, TL_WRITE, NULL); /* in part */
-  expect_value(storage, 1);
-  toy_queue(&scene, large(succeed), storage, TOY_OVERWRITE, NULL);
-  expect_value(storage, 0);
-  toy_queue(&scene, large(break_down), storage, TOY_OVERWRITE, NULL);
-  expect_value(storage, 4);
-  toy_queue(&scene, small(break_down), storage, TOY_OVERWRITE, NULL); /* a failure of its own */
-  expect_value(storage, 5);
-  expect_drain(0);
+  tl_storage *storage = new_value(toy_small(break_down));
+  toy_queue(&scene, toy_small(succeed), storage, TL_WRITE, NULL); /* in part */
+  value_gives(storage, 1);
+  toy_queue(&scene, toy_large(succeed), storage, TOY_OVERWRITE, NULL);
+  value_gives(storage, 0);
+  toy_queue(&scene, toy_large(break_down), storage, TOY_OVERWRITE, NULL);
+  value_gives(storage, 4);
+  toy_queue(&scene, toy_small(break_down), storage, TOY_OVERWRITE, NULL); /* a failure of its own */
+  value_gives(storage, 5);
+  drain_gives(0);
   toy_close(&scene);
 }
 
@@ -206,13 +197,13 @@ static void test_failed_chunks(void **state) {
     toy_open(&scene, threads);
     tl_storage *one = new_value(chunked(break_last_chunk, finish_well));
     tl_storage *all = new_value(chunked(break_down, finish_well));
-    expect_value(one, 1);
-    expect_value(all, 2);
+    value_gives(one, 1);
+    value_gives(all, 2);
     assert_int_equal(atomic_load(&scene.finished), 0); /* finish() is left out */
     tl_storage *end = new_value(chunked(succeed, finish_badly));
-    expect_value(end, 3);
+    value_gives(end, 3);
     assert_int_equal(atomic_load(&scene.finished), 6);
-    expect_drain(0);
+    drain_gives(0);
     toy_close(&scene);
   }
 }
@@ -223,21 +214,21 @@ static void test_no_memory(void **state) {
   toy_open(&scene, 2);
   atomic_store(&scene.backend.exhausted, true);
   tl_storage *inlined = toy_storage(&scene, TL_INLINE_BYTES);
-  toy_queue(&scene, small(succeed), inlined, TOY_OVERWRITE, NULL);
-  expect_value(inlined, 0); /* needs no buffer */
+  toy_queue(&scene, toy_small(succeed), inlined, TOY_OVERWRITE, NULL);
+  value_gives(inlined, 0); /* needs no buffer */
   toy_queue(&scene, chunked(succeed, finish_well), inlined, TOY_CHANGE, NULL);
   assert_int_equal(tl_engine_wait(scene.engine, inlined, &error), TL_NO_MEMORY);
   assert_string_equal(error.text,
                       "exp: out of memory: cannot allocate 500 bytes (queued at toy.lua:2)");
-  tl_storage *storage = new_value(small(succeed));
+  tl_storage *storage = new_value(toy_small(succeed));
   assert_int_equal(tl_engine_wait(scene.engine, storage, &error), TL_NO_MEMORY);
   assert_string_equal(error.text,
                       "exp: out of memory: cannot allocate 800 bytes (queued at toy.lua:3)");
   assert_null(tl_engine_fill(scene.engine, toy_storage(&scene, 800)));
   atomic_store(&scene.backend.exhausted, false);
-  toy_queue(&scene, small(succeed), storage, TOY_OVERWRITE, NULL);
-  expect_value(storage, 0);
-  expect_drain(0);
+  toy_queue(&scene, toy_small(succeed), storage, TOY_OVERWRITE, NULL);
+  value_gives(storage, 0);
+  drain_gives(0);
   toy_close(&scene);
 }
 
@@ -247,7 +238,7 @@ static void test_injected_faults(void **state) {
   tl_engine_options options = {.threads = 2, .faults = "exp:2,alloc:3"};
   assert_int_equal(toy_open_with(&scene, options, &error), TL_OK);
   tl_storage *storages[4];
-  for (int i = 0; i < 4; i++) storages[i] = new_value(small(succeed));
+  for (int i = 0; i < 4; i++) storages[i] = new_value(toy_small(succeed));
   for (int i = 0; i < 4; i++) {
     tl_status status = tl_engine_wait(scene.engine, storages[i], &error);
     if (i != 1 && i != 2) {
@@ -259,7 +250,7 @@ static void test_injected_faults(void **state) {
     assert_int_equal(status, TL_FAILED);
     assert_string_equal(error.text, text);
   }
-  expect_drain(0);
+  drain_gives(0);
   toy_close(&scene);
   options.faults = "exp:x";
   assert_int_equal(toy_open_with(&scene, options, &error), TL_INVALID);
@@ -271,14 +262,14 @@ static void test_synchronous_submit_raises(void **state) {
   tl_engine_options options = {.threads = 2, .synchronous = true};
   assert_int_equal(toy_open_with(&scene, options, &error), TL_OK);
   tl_storage *storage = toy_storage(&scene, 800);
-  toy_queue(&scene, large(succeed), storage, TOY_OVERWRITE, NULL);
+  toy_queue(&scene, toy_large(succeed), storage, TOY_OVERWRITE, NULL);
   assert_int_equal(atomic_load(&scene.finished), 1);
-  tl_status status = toy_submit(&scene, large(break_down), storage, TOY_CHANGE, NULL, &error);
-  expect(2, status, &error);
-  status = toy_submit(&scene, small(succeed), storage, TOY_CHANGE, NULL, &error);
-  expect(2, status, &error);
-  expect_value(storage, 2);
-  expect_drain(0);
+  tl_status status = toy_submit(&scene, toy_large(break_down), storage, TOY_CHANGE, NULL, &error);
+  check(2, status, &error);
+  status = toy_submit(&scene, toy_small(succeed), storage, TOY_CHANGE, NULL, &error);
+  check(2, status, &error);
+  value_gives(storage, 2);
+  drain_gives(0);
   toy_close(&scene);
 }
 
@@ -289,16 +280,16 @@ static void test_interrupted_drain_loses_nothing(void **state) {
   tl_error error;
   tl_engine_options options = {.threads = 2, .interrupted = is_interrupted};
   assert_int_equal(toy_open_with(&scene, options, &error), TL_OK);
-  new_value(small(break_down));
-  tl_storage *slow = new_value(large(hold));
+  new_value(toy_small(break_down));
+  tl_storage *slow = new_value(toy_large(hold));
   tl_engine_is_ready(scene.engine, slow);
   assert_true(toy_await(&scene.started, 1));
   atomic_store(&scene.inside, 1);
   assert_int_equal(tl_engine_drain(scene.engine, &error), TL_INTERRUPTED);
   atomic_store(&scene.inside, 0);
   atomic_store(&scene.gate, 1);
-  expect_drain(1);
-  expect_drain(0);
+  drain_gives(1);
+  drain_gives(0);
   toy_close(&scene);
 }
 
@@ -306,12 +297,13 @@ static void test_interrupted_drain_loses_nothing(void **state) {
 static void test_close_frees_failures(void **state) {
   (void)state;
   toy_open(&scene, 4);
-  tl_storage *broken = new_value(small(break_down));
-  expect_value(broken, 1);
-  tl_storage *slow = new_value(large(hold));
+  tl_storage *broken = new_value(toy_small(break_down));
+  value_gives(broken, 1);
+  tl_storage *slow = new_value(toy_large(hold));
   for (int i = 0; i < 20; i++) {
-    tl_storage *storage = new_value(i % 2 ? large(break_down) : chunked(break_down, finish_well));
-    toy_queue(&scene, small(succeed), slow, TOY_CHANGE, storage);
+    toy_work broken_work = i % 2 ? toy_large(break_down) : chunked(break_down, finish_well);
+    tl_storage *storage = new_value(broken_work);
+    toy_queue(&scene, toy_small(succeed), slow, TOY_CHANGE, storage);
   }
   assert_true(toy_await(&scene.started, 5));
   atomic_store(&scene.gate, 1);

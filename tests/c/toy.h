@@ -37,7 +37,7 @@ typedef struct toy_backend {
   atomic_bool broken;           /* was given back what it never gave */
 } toy_backend;
 
-enum { TOY_HEADER = 64 };
+enum { TOY_HEADER = 64, TOY_DIRTY = 1 << 16 };
 
 static inline void toy_plan(tl_backend *self, const tl_command *command, tl_plan *plan) {
   (void)self;
@@ -61,7 +61,7 @@ static inline void *toy_allocate(tl_backend *self, size_t bytes) {
   char *block = aligned_alloc(64, TOY_HEADER + (bytes + 63) / 64 * 64);
   if (!block) return NULL;
   memcpy(block, &bytes, sizeof bytes);
-  memset(block + TOY_HEADER, 0xCB, bytes);
+  memset(block + TOY_HEADER, 0xCB, bytes < TOY_DIRTY ? bytes : TOY_DIRTY);
   atomic_fetch_add(&toy->buffers, 1);
   atomic_fetch_add(&toy->bytes, bytes);
   return block + TOY_HEADER;
@@ -175,6 +175,35 @@ static inline void toy_queue(toy_scene *scene, toy_work work, tl_storage *to, in
 }
 
 enum { TOY_OVERWRITE = TL_WRITE | TL_WHOLE, TOY_CHANGE = TL_READ | TL_WRITE };
+
+typedef tl_status toy_function(const tl_command *command, uint32_t chunk, tl_error *error);
+
+static inline toy_work toy_small(toy_function *run) {
+  return (toy_work){.plan = {.chunks = 1, .cost = 100}, .run = run};
+}
+
+/* A unit of its own, that alone is not worth a hand-over. */
+static inline toy_work toy_medium(toy_function *run) {
+  return (toy_work){.plan = {.chunks = 1, .cost = 6000}, .run = run};
+}
+
+static inline toy_work toy_large(toy_function *run) {
+  return (toy_work){.plan = {.chunks = 1, .cost = 1e6f}, .run = run};
+}
+
+static inline toy_work toy_chunked(toy_function *run, unsigned chunks) {
+  return (toy_work){.plan = {.chunks = chunks, .cost = 1e6f}, .run = run};
+}
+
+static inline void toy_wait(toy_scene *scene, tl_storage *storage) {
+  tl_error error;
+  if (tl_engine_wait(scene->engine, storage, &error) != TL_OK) fail_msg("%s", error.text);
+}
+
+static inline void toy_drain(toy_scene *scene) {
+  tl_error error;
+  if (tl_engine_drain(scene->engine, &error) != TL_OK) fail_msg("%s", error.text);
+}
 
 /* Whether the value is there within ten seconds, without waiting for it. */
 static inline bool toy_gets_ready(toy_scene *scene, tl_storage *storage) {

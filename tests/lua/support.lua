@@ -19,7 +19,7 @@ end
 
 math.randomseed(20240607) -- the same operands in every run
 
--- Runs every test with 1, 2 and 4 threads, and puts the number back.
+-- Calls f with 1, 2 and 4 threads, and puts the number back.
 function M.each_thread_count(f)
   local before = tensor.get_num_threads()
   local ok, message = pcall(function()

@@ -166,7 +166,7 @@ function TestSizes:test_wrong()
     raises(name .. ": a tensor of 4294967296x4294967296 elements is too large", f, 1 << 32, 1 << 32)
     raises(name .. ": a tensor of 4611686018427387904 elements is too large", f, 1 << 62)
     local message = select(2, pcall(f, nan))
-    lu.assertStrMatches(message, name .. ": size %-?nan is not an integer")
+    lu.assertStrMatches(message, ".*" .. name .. ": size %-?nan is not an integer")
     raises(name .. ": size inf is not an integer", f, huge)
     raises(name .. ": size 1e+300 is not an integer", f, 1e300)
   end

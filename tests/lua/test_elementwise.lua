@@ -123,7 +123,7 @@ function TestValues:test_unary_layouts()
 end
 
 function TestValues:test_large()
-  local count = support.slow and 3000 or 70000
+  local count = support.slow and 2000 or 40000
   for _, name in ipairs(names) do
     for _, dtype in ipairs(DTYPES) do
       local x, y = draw(name, count, dtype), draw(name, count, dtype)
@@ -246,7 +246,7 @@ function TestPosition:test_value_depends_on_operands_only()
         for i = 1, 67 do equals(f(x[i]):item(), f(x)[i]:item(), what) end
       else
         assert_position_free(what, f(x, y), function(range) return f(x[{range}], y[{range}]) end)
-        for _, number in ipairs {2, 0.5, 3, 1.1} do
+        for _, number in ipairs(support.under_gc and {2} or {2, 0.5, 3, 1.1}) do
           local same = tensor.full({67}, number, {dtype = dtype})
           assert_position_free(what, f(x, same), function(range) return f(x[{range}], number) end)
           assert_position_free(what, f(same, x), function(range) return f(number, x[{range}]) end)
@@ -258,12 +258,12 @@ function TestPosition:test_value_depends_on_operands_only()
 end
 
 function TestPosition:test_large_and_small_agree()
-  local n = 50001
+  local n = support.under_gc and 5001 or 50001
   for _, name in ipairs(names) do
     local x = support.tensor({n}, draw(name, n, "float32"))
     local y = BINARY[name] and support.tensor({n}, draw(name, n, "float32")) or nil
     local all = tensor[name](x, y)
-    for _, first in ipairs {1, 1023, 16384, 40000, n - 2} do
+    for _, first in ipairs {1, 1023, n // 3, n * 4 // 5, n - 2} do
       local range = {{first, first + 2}}
       lu.assertTrue(tensor[name](x[range], y and y[range]) == all[range], name)
     end
