@@ -349,8 +349,8 @@ bool tl_group_finish(tl_fusion *fusion, const tl_group *group, tl_fused *fused) 
 
 /* ---- virtual values later on ---- */
 
-tl_recipe *tl_fusion_in_the_way(const tl_command *command) {
-  if (command->op == TL_OP_release) return NULL;
+tl_recipe *tl_fusion_in_the_way(const tl_fusion *fusion, const tl_command *command) {
+  if (!fusion->recipes || command->op == TL_OP_release) return NULL;
   for (int i = 0; i < command->noperands; i++) {
     const tl_operand *operand = &command->operands[i];
     tl_recipe *recipe = operand->storage->recipe;
@@ -403,6 +403,7 @@ void tl_recipe_drop(tl_fusion *fusion, tl_recipe *recipe) {
 }
 
 void tl_fusion_issue(tl_fusion *fusion, tl_command *command) {
+  if (!fusion->recipes) return;
   for (int i = 0; i < command->noperands; i++) {
     tl_storage *storage = command->operands[i].storage;
     bool ends = command->op == TL_OP_release || command->operands[i].access & TL_WHOLE;

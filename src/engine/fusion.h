@@ -96,7 +96,7 @@ void tl_group_release(tl_group *group, const tl_command *release);
 bool tl_group_finish(tl_fusion *fusion, const tl_group *group, tl_fused *fused);
 
 /* A recipe that must be computed before `command` may be issued, or NULL. */
-tl_recipe *tl_fusion_in_the_way(const tl_command *command);
+tl_recipe *tl_fusion_in_the_way(const tl_fusion *fusion, const tl_command *command);
 
 /* Copies a recipe's command, to be run by a unit. */
 void tl_recipe_start(tl_fusion *fusion, tl_recipe *recipe, tl_fused *fused);

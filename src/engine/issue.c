@@ -82,7 +82,7 @@ static void bundle(tl_scheduler *s, tl_unit *unit, float cost, uint64_t publishe
   uint64_t position = unit->end;
   for (int count = 1; count < BUNDLE_COMMANDS && cost < BUNDLE_COST; count++) {
     tl_command *another = tl_queue_at(s->queue, &position, published);
-    if (!another || !is_small(another) || tl_fusion_in_the_way(another) ||
+    if (!another || !is_small(another) || tl_fusion_in_the_way(&s->fusion, another) ||
         !joins(another, hazards(another), tl_unit_bit(s->next), unit->waits)) {
       return;
     }
@@ -124,15 +124,6 @@ static uint64_t linger(tl_scheduler *s, uint64_t position) {
   return published;
 }
 
-/* Takes what has been held back of the group's range, in order. */
-static void take_releases(tl_scheduler *s, tl_group *group, tl_command **releases, int *count) {
-  for (int i = 0; i < *count; i++) {
-    tl_group_release(group, releases[i]);
-    record(releases[i], tl_unit_bit(s->next));
-  }
-  *count = 0;
-}
-
 /* Joins to the unit's command those behind it, and the releases in between.  What the unit waits
  * for is settled by the first command, as for a bundle. */
 static void fuse(tl_scheduler *s, tl_unit *unit, tl_command *command, uint64_t published) {
@@ -151,10 +142,10 @@ static void fuse(tl_scheduler *s, tl_unit *unit, tl_command *command, uint64_t p
       if (nreleases == TL_MAX_STEPS) break;
       releases[nreleases++] = another; /* taken if another command joins */
     } else {
-      joined = tl_fusion_applies(&s->fusion, another) && !tl_fusion_in_the_way(another) &&
+      joined = tl_fusion_applies(&s->fusion, another) && !tl_fusion_in_the_way(&s->fusion, another) &&
                tl_group_add(&s->fusion, &group, another);
       if (!joined) break;
-      take_releases(s, &group, releases, &nreleases);
+      while (nreleases > 0) tl_group_release(&group, releases[--nreleases]);
       take(s, unit, another, position);
       cost += another->cost;
     }
@@ -168,9 +159,12 @@ static void fuse(tl_scheduler *s, tl_unit *unit, tl_command *command, uint64_t p
       unit->fused = true;
       plan(s, unit->command);
     }
+    /* Now that it is known what recipes hold. */
     uint64_t at = unit->begin;
     for (tl_command *c; (c = tl_queue_at(s->queue, &at, unit->end)); at += c->size) {
-      if (c->op == TL_OP_release) tl_fusion_issue(&s->fusion, c);
+      if (c->op != TL_OP_release) continue;
+      tl_fusion_issue(&s->fusion, c);
+      record(c, bit);
     }
   }
 }
@@ -183,7 +177,7 @@ static void issue_unit(tl_scheduler *s, uint64_t published) {
     s->queue->issued = published; /* only padding was left */
     return;
   }
-  tl_recipe *recipe = tl_fusion_in_the_way(command);
+  tl_recipe *recipe = tl_fusion_in_the_way(&s->fusion, command);
   if (recipe) {
     issue_recipe(s, recipe);
     return;

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TL_INLINE_BYTES = 88 }; /* a storage this small needs no buffer */
+enum { TL_INLINE_BYTES = 64 }; /* a storage this small needs no buffer */
 
 typedef struct tl_storage {
   /* the frontend's */
@@ -28,13 +28,14 @@ typedef struct tl_storage {
   uint64_t writer;
   struct tl_recipe *recipe; /* of a virtual value (fusion.h) */
   struct tl_hold *holds;    /* recipes that read it */
-  bool kept;                /* released, and kept for them */
 
   /* protected by the hazards */
   struct tl_failure *poison; /* why its value does not exist, or NULL */
   void *data;                /* NULL until the first write runs */
   _Atomic uint64_t done;     /* ticket of the last write that has run; released to the frontend */
-  char inline_data[TL_INLINE_BYTES];
+  char inline_data[TL_INLINE_BYTES]; /* its beginning shares the cache line above */
+
+  bool kept; /* the scheduler's too: released, and kept for the recipes that read it */
 } tl_storage;
 
 #endif

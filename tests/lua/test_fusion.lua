@@ -89,13 +89,21 @@ end
 
 TestFusion = {}
 
-function TestFusion:setUp() self.before = tensor.fusion() end
+function TestFusion:setUp()
+  self.before, self.threads = tensor.fusion(), tensor.get_num_threads()
+end
 
-function TestFusion:tearDown() tensor.fusion(self.before) end
+function TestFusion:tearDown()
+  tensor.fusion(self.before)
+  tensor.set_num_threads(self.threads)
+end
 
 function TestFusion:test_random_graphs()
   local seeds = os.getenv("TENSORLUA_TEST_SAN") and 20 or 100
-  for seed = 1, seeds do compare(seed, 120) end
+  for seed = 1, seeds do
+    tensor.set_num_threads(seed % 4 + 1)
+    compare(seed, 120)
+  end
 end
 
 function TestFusion:test_an_intermediate_is_read_before_and_after()
