@@ -540,4 +540,15 @@ void tl_engine_count(tl_engine *engine, tl_engine_counters *counters) {
     counters->busy += atomic_load_explicit(&engine->workers[i].lane.busy, memory_order_relaxed);
   }
   counters->reserved = engine->reserved;
+  counters->budget = engine->options.memory;
+  pthread_mutex_lock(&engine->scheduler.lock);
+  counters->virtual_bytes = engine->scheduler.fusion.virtual_bytes;
+  pthread_mutex_unlock(&engine->scheduler.lock);
+  pthread_mutex_lock(&engine->pool.lock);
+  counters->used = engine->pool.used;
+  counters->pooled = engine->pool.cached;
+  counters->peak = engine->pool.peak;
+  pthread_mutex_unlock(&engine->pool.lock);
 }
+
+void tl_engine_trim(tl_engine *engine) { tl_pool_trim(&engine->pool); }

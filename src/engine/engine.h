@@ -82,8 +82,15 @@ typedef struct tl_engine_counters {
   uint64_t blocked;           /* nanoseconds that the frontend has waited */
   uint64_t busy;              /* nanoseconds of all lanes, the waiting frontend's included */
   size_t reserved;            /* bytes of all storages not yet released by the engine */
+  size_t used, pooled;        /* bytes of buffers: of values, and kept for the next ones */
+  size_t peak;                /* bytes: the most that both have been */
+  size_t virtual_bytes;       /* bytes that values without a buffer would take (fusion.h) */
+  size_t budget;              /* bytes; 0: none */
 } tl_engine_counters;
 
 void tl_engine_count(tl_engine *engine, tl_engine_counters *counters);
+
+/* Gives pooled buffers back to the system. */
+void tl_engine_trim(tl_engine *engine);
 
 #endif

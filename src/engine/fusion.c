@@ -322,6 +322,7 @@ static void link_recipe(tl_fusion *fusion, const tl_group *group, const tl_resul
   recipe->link = &fusion->recipes;
   if (recipe->next) recipe->next->link = &recipe->next;
   fusion->recipes = recipe;
+  fusion->virtual_bytes += recipe->storage->bytes;
 }
 
 bool tl_group_finish(tl_fusion *fusion, const tl_group *group, tl_fused *fused) {
@@ -390,6 +391,7 @@ void tl_recipe_drop(tl_fusion *fusion, tl_recipe *recipe) {
     uint8_t *counter = counter_of(fusion, tl_fused_command(&recipe->fused));
     if (*counter > 0) --*counter;
   }
+  fusion->virtual_bytes -= recipe->storage->bytes;
   recipe->storage->recipe = NULL;
   for (int i = 0; i < recipe->nholds; i++) {
     tl_hold *hold = &recipe->holds[i];

@@ -54,6 +54,7 @@ enum { TL_PREDICTOR_LINES = 256 };
 typedef struct tl_fusion {
   bool enabled;
   tl_recipe *recipes;
+  size_t virtual_bytes; /* that their values would take */
   tl_storage *freed; /* released and kept, and now free: for the frontend to take back */
   atomic_bool has_freed;
   tl_pool *pool;

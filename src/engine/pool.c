@@ -43,6 +43,12 @@ void tl_pool_destroy(tl_pool *pool) {
   pthread_mutex_destroy(&pool->lock);
 }
 
+void tl_pool_trim(tl_pool *pool) {
+  pthread_mutex_lock(&pool->lock);
+  drop_cached(pool, 0);
+  pthread_mutex_unlock(&pool->lock);
+}
+
 void *tl_pool_take(tl_pool *pool, size_t bytes) {
   size_t rounded;
   unsigned class = size_class(bytes, &rounded);
@@ -53,14 +59,13 @@ void *tl_pool_take(tl_pool *pool, size_t bytes) {
     pool->cached -= rounded;
   }
   pool->used += rounded;
+  if (pool->used + pool->cached > pool->peak) pool->peak = pool->used + pool->cached;
   pthread_mutex_unlock(&pool->lock);
   if (buffer) return buffer;
 
   void *fresh = pool->backend->allocate(pool->backend, rounded);
   if (fresh) return fresh;
-  pthread_mutex_lock(&pool->lock);
-  drop_cached(pool, 0); /* other sizes may hold what is missing */
-  pthread_mutex_unlock(&pool->lock);
+  tl_pool_trim(pool); /* other sizes may hold what is missing */
   fresh = pool->backend->allocate(pool->backend, rounded);
   if (!fresh) {
     pthread_mutex_lock(&pool->lock);

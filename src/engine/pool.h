@@ -13,11 +13,14 @@ typedef struct tl_pool {
   tl_backend *backend;
   pthread_mutex_t lock;
   struct tl_pool_buffer *free[TL_POOL_CLASSES]; /* stacks: the last one given is taken first */
-  size_t used, cached;                          /* bytes */
+  size_t used, cached, peak;                    /* bytes; peak: the most of both together */
 } tl_pool;
 
 void tl_pool_init(tl_pool *pool, tl_backend *backend);
 void tl_pool_destroy(tl_pool *pool); /* returns the cached buffers to the backend */
+
+/* Returns the cached buffers to the backend.  Any thread. */
+void tl_pool_trim(tl_pool *pool);
 
 /* A buffer of at least `bytes`, or NULL; give it back with the same number.  Any thread. */
 void *tl_pool_take(tl_pool *pool, size_t bytes);

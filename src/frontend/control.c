@@ -71,6 +71,34 @@ static int fusion(lua_State *L) {
   return 0;
 }
 
+/* memory(): bytes, by what they are for. */
+static int memory(lua_State *L) {
+  tl_context *context = tl_context_of(L);
+  tl_check_count(L, 0, "memory");
+  tl_engine_counters counters;
+  tl_engine_count(tl_context_engine(L, context), &counters);
+  const struct {
+    const char *name;
+    size_t bytes;
+  } fields[] = {
+      {"live", context->live},        {"used", counters.used},
+      {"pooled", counters.pooled},    {"virtual", counters.virtual_bytes},
+      {"peak", counters.peak},        {"budget", counters.budget},
+  };
+  lua_createtable(L, 0, sizeof fields / sizeof *fields);
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+    lua_pushinteger(L, (lua_Integer)fields[i].bytes);
+    lua_setfield(L, -2, fields[i].name);
+  }
+  return 1;
+}
+
+static int empty_cache(lua_State *L) {
+  tl_check_count(L, 0, "empty_cache");
+  tl_engine_trim(tl_context_engine(L, tl_context_of(L)));
+  return 0;
+}
+
 int tl_control_measure(lua_State *L) {
   tl_engine_counters counters = {0};
   tl_context *context = tl_context_of(L);
@@ -99,5 +127,7 @@ const luaL_Reg tl_control_functions[] = {
     {"set_num_threads", set_num_threads},
     {"get_num_threads", get_num_threads},
     {"fusion", fusion},
+    {"memory", memory},
+    {"empty_cache", empty_cache},
     {NULL, NULL},
 };
