@@ -239,6 +239,30 @@ bool tl_group_add(const tl_fusion *fusion, tl_group *group, const tl_command *co
   return true;
 }
 
+bool tl_group_reduce(const tl_fusion *fusion, tl_group *group, const tl_command *command) {
+  if (tl_ops[command->op].family != TL_REDUCE || command->inject_fault) return false;
+  const tl_reduce *parameters = command->parameters;
+  const tl_operand *out = &command->operands[0], *in = &command->operands[1];
+  if (parameters->count < TL_FUSE_REDUCED || !is_contiguous(in->ndim, in->shape, in->stride) ||
+      tl_operand_numel(in) != numel_of(group->ndim, group->shape)) {
+    return false;
+  }
+  tl_group longer = *group;
+  tl_result *result = find_result(&longer, in->storage);
+  if (!result || find_result(&longer, out->storage)) return false;
+  const tl_operand *made = &result->command->operands[0];
+  if (made->offset != in->offset || made->dtype != in->dtype) return false;
+  for (int i = 0; i < group->ninputs; i++) {
+    if (group->inputs[i].storage == out->storage) return false;
+  }
+  result->read = true;
+  longer.reduction = command;
+  longer.reduced = result->reg;
+  if (count_stored(fusion, &longer) > TL_MAX_OUTPUTS) return false;
+  *group = longer;
+  return true;
+}
+
 void tl_group_release(tl_group *group, const tl_command *release) {
   for (int i = 0; i < release->noperands; i++) {
     tl_result *result = find_result(group, release->operands[i].storage);
@@ -260,7 +284,8 @@ static void add_operand(tl_fused *fused, const tl_operand *operand, const int64_
   command->operands[i].access = (uint8_t)access;
 }
 
-/* The command that computes some results of the group, `of` standing for it in errors. */
+/* The command that computes some results of the group, `of` standing for it in errors.  When `of` is
+ * the group's reduction, that too. */
 static void emit(const tl_group *group, const tl_slice *slice, int noutputs,
                  const tl_result *const *outputs, const tl_command *of, tl_fused *fused) {
   tl_command *command = tl_fused_command(fused);
@@ -275,6 +300,13 @@ static void emit(const tl_group *group, const tl_slice *slice, int noutputs,
   program->nsteps = 0;
   program->noutputs = (uint8_t)noutputs;
   memcpy(fused->shape, group->shape, sizeof fused->shape);
+
+  if (of == group->reduction) {
+    fused->reduce = *(const tl_reduce *)of->parameters;
+    fused->reduce.program = program;
+    command->parameters = &fused->reduce;
+    command->operands[command->noperands++] = of->operands[0];
+  }
 
   int64_t contiguous[TL_MAX_DIMS];
   unfold(group->ndim, group->shape, 1, contiguous);
@@ -299,6 +331,7 @@ static void emit(const tl_group *group, const tl_slice *slice, int noutputs,
     step->out = renamed[TL_MAX_INPUTS + s] = count++;
   }
   for (int o = 0; o < noutputs; o++) program->outputs[o] = renamed[outputs[o]->reg];
+  if (of == group->reduction) fused->reduce.reg = renamed[group->reduced];
 }
 
 /* Fills in a recipe and links it to what it reads. */
@@ -343,7 +376,8 @@ bool tl_group_finish(tl_fusion *fusion, const tl_group *group, tl_fused *fused) 
   }
   tl_slice all;
   memset(&all, true, sizeof all);
-  emit(group, &all, noutputs, outputs, group->results[group->nresults - 1].command, fused);
+  const tl_command *last = group->results[group->nresults - 1].command;
+  emit(group, &all, noutputs, outputs, group->reduction ? group->reduction : last, fused);
   for (int v = 0; v < nvirtuals; v++) link_recipe(fusion, group, virtuals[v], recipes[v]);
   return true;
 }

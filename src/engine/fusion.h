@@ -12,17 +12,19 @@
 
 #include "engine/command.h"
 #include "engine/pool.h"
-#include "tensor/program.h"
+#include "tensor/parameters.h"
 
 enum {
   TL_FUSE_ELEMENTS = 16384, /* smaller commands are bundled instead: they are in cache anyway */
-  TL_MAX_FUSED_OPERANDS = TL_MAX_OUTPUTS + TL_MAX_INPUTS,
+  TL_MAX_FUSED_OPERANDS = 1 + TL_MAX_OUTPUTS + TL_MAX_INPUTS,
+  TL_FUSE_REDUCED = 256, /* a reduction over fewer elements does not end a group */
 };
 
 /* A command that is not in the ring: a tl_command with its operands and its program. */
 typedef struct tl_fused {
   alignas(64) char command[sizeof(tl_command) + TL_MAX_FUSED_OPERANDS * sizeof(tl_operand)];
   alignas(8) char program[sizeof(tl_program) + TL_MAX_STEPS * sizeof(tl_step)];
+  tl_reduce reduce;
   int64_t shape[TL_MAX_DIMS];
   int64_t stride[TL_MAX_FUSED_OPERANDS][TL_MAX_DIMS];
 } tl_fused;
@@ -79,6 +81,8 @@ typedef struct tl_group {
   int64_t stride[TL_MAX_INPUTS][TL_MAX_DIMS];
   tl_step steps[TL_MAX_STEPS]; /* registers: inputs from 0, steps from TL_MAX_INPUTS on */
   tl_result results[TL_MAX_STEPS];
+  const tl_command *reduction; /* that ends it, or NULL */
+  uint8_t reduced;             /* register */
 } tl_group;
 
 /* Whether a command can be part of a group at all. */
@@ -88,6 +92,9 @@ void tl_group_begin(tl_group *group);
 
 /* Joins a command that applies, or leaves the group as it is and returns false. */
 bool tl_group_add(const tl_fusion *fusion, tl_group *group, const tl_command *command);
+
+/* Ends the group with a reduction of one of its results, if the command is one. */
+bool tl_group_reduce(const tl_fusion *fusion, tl_group *group, const tl_command *command);
 
 /* Takes note of a release in the group's range. */
 void tl_group_release(tl_group *group, const tl_command *release);

@@ -144,15 +144,16 @@ static void fuse(tl_scheduler *s, tl_unit *unit, tl_command *command, uint64_t p
     } else {
       joined = tl_fusion_applies(&s->fusion, another) && !tl_fusion_in_the_way(&s->fusion, another) &&
                tl_group_add(&s->fusion, &group, another);
-      if (!joined) break;
+      if (!joined && !tl_group_reduce(&s->fusion, &group, another)) break;
       while (nreleases > 0) tl_group_release(&group, releases[--nreleases]);
       take(s, unit, another, position);
       cost += another->cost;
     }
     position += another->size;
   }
-  unit->command = group.nresults > 1 || command->chunks == 1 ? NULL : command;
-  if (group.nresults > 1) {
+  bool is_group = group.nresults > 1 || group.reduction;
+  unit->command = is_group || command->chunks == 1 ? NULL : command;
+  if (is_group) {
     tl_fused *fused = &s->fused[s->next % TL_WINDOW];
     if (tl_group_finish(&s->fusion, &group, fused)) { /* else it stays a bundle */
       unit->command = tl_fused_command(fused);

@@ -2,7 +2,7 @@
 #ifndef TL_TENSOR_PARAMETERS_H
 #define TL_TENSOR_PARAMETERS_H
 
-#include <stdint.h>
+#include "tensor/program.h"
 
 /* TL_GENERATE: operand 0 is written, contiguous.  arange gives start + i * step; rand and randn
  * give the elements of the stream of `seed` from `position` on (see philox.h). */
@@ -15,10 +15,16 @@ typedef struct tl_generate {
  * all of one dtype, for whose strides tl_view_is_matrix holds. */
 
 /* TL_REDUCE: operand 0 (contiguous) is operand 1 reduced along its last `dims` dimensions, over
- * `count` elements each: at least one unless it is a sum or a mean. */
+ * `count` elements each: at least one unless it is a sum or a mean.
+ *
+ * With a program (a group that ends in a reduction, see engine/fusion.h) the operands behind 0 are
+ * the program's, and what is reduced is its register `reg`, row-major: the last dimensions of it
+ * that have `count` elements together. */
 typedef struct tl_reduce {
   int dims;
+  uint8_t reg;
   int64_t count;
+  const tl_program *program; /* or NULL */
 } tl_reduce;
 
 /* TL_COMPARE: operand 0 (one float64) = how many elements of operands 1 and 2 (of one shape) are

@@ -51,7 +51,8 @@ local function run(seed, steps)
     elseif kind == 22 then
       read[#read + 1] = pick():clone()
     elseif kind == 23 then
-      read[#read + 1] = pick():sum(random(2)):clone()
+      read[#read + 1] = (pick() * operand()):sum(random(2))
+      read[#read + 1] = (pick() + operand()):max()
     elseif kind == 24 then
       read[#read + 1] = pick()[random(ROWS)][random(COLUMNS)]:item()
     elseif kind == 25 then
@@ -156,6 +157,29 @@ function TestFusion:test_is_ready_of_an_intermediate_becomes_true()
   local deadline = os.time() + 20
   while not a:is_ready() do lu.assertTrue(os.time() < deadline) end
   lu.assertEquals(a:sum():item(), 2 * 90000)
+end
+
+function TestFusion:test_reductions_end_a_group()
+  local x, y = tensor.randn(300, 1000), tensor.randn(300, 1000)
+  local function results()
+    local difference = x - y
+    local wide = x:to("float64")
+    return {
+      (x * y):sum(), (x * y + 1):mean(), ((x - y) ^ 2):mean(), (x * 2):max(), (-x):min(2),
+      (x * y):sum(2), (x + y):max(2, true), (x + y):sum(1), (wide * 3):sum(2),
+      difference:sum(), difference:abs():sum(2), (x:t() + y:t()):sum(2),
+      (x - x:max(2, true)):exp():sum(2, true), tensor.rand(70001):neg():sum(),
+    }
+  end
+  tensor.fusion(false)
+  tensor.manual_seed(1)
+  local expected = results()
+  tensor.fusion(true)
+  for _ = 1, 5 do
+    tensor.manual_seed(1)
+    local actual = results()
+    for i = 1, #expected do lu.assertTrue(actual[i] == expected[i], "result " .. i) end
+  end
 end
 
 function TestFusion:test_the_switch()

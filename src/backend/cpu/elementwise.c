@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "backend/cpu/families.h"
-#include "tensor/program.h"
 
 /* Outputs larger than this go past the caches: nobody will find them there anyway. */
 static const int64_t STREAM_BYTES = 16 << 20;
@@ -24,15 +23,19 @@ static float step_cost(const tl_step *step) {
   }
 }
 
-void tl_elementwise_plan(const tl_command *command, tl_plan *plan) {
-  const tl_program *program = command->parameters;
+float tl_program_cost(const tl_program *program, const tl_operand *operands, int noperands) {
   float cost = 0.2f;
   for (int i = 0; i < program->nsteps; i++) cost += step_cost(&program->steps[i]);
-  for (int i = 0; i < command->noperands; i++) {
-    if (command->operands[i].ndim != 1 || command->operands[i].stride[0] != 1) cost += 1;
+  for (int i = 0; i < noperands; i++) {
+    if (operands[i].ndim != 1 || operands[i].stride[0] != 1) cost += 1;
   }
+  return cost;
+}
+
+void tl_elementwise_plan(const tl_command *command, tl_plan *plan) {
   int64_t numel = tl_operand_numel(&command->operands[0]);
-  plan->cost = 20 + cost * (float)numel;
+  plan->cost = 20 + (float)numel * tl_program_cost(command->parameters, command->operands,
+                                                   command->noperands);
   plan->chunks = tl_chunks_of(numel);
 }
 
@@ -69,35 +72,22 @@ static void run_step(const tl_cpu *cpu, const tl_step *step, tl_dtype dtype, voi
   }
 }
 
-/* Where a register's values are while a block is computed. */
-typedef struct tl_place {
-  int block;               /* in the scratch, or -1: */
-  const tl_operand *direct; /* in the operand's own memory */
-} tl_place;
-
-typedef struct tl_layout {
-  tl_place place[TL_MAX_REGISTERS];
-  bool streams[TL_MAX_OUTPUTS];
-  int nblocks;
-} tl_layout;
-
-static bool is_streamed(const tl_command *command, const tl_program *program, int output) {
-  const tl_operand *out = &command->operands[output];
+static bool is_streamed(const tl_evaluator *evaluator, const tl_operand *out) {
   if (tl_operand_numel(out) * (int64_t)tl_dtype_size((tl_dtype)out->dtype) < STREAM_BYTES) {
     return false;
   }
-  for (int i = program->noutputs; i < command->noperands; i++) {
-    if (command->operands[i].storage == out->storage) return false; /* is being read */
+  for (int i = 0; i < evaluator->ninputs; i++) {
+    if (evaluator->inputs[i].storage == out->storage) return false; /* is being read */
   }
   return true;
 }
 
 /* Gives each register a place.  A block is used again as soon as its values have been read for the
  * last time; a step may write the block that it reads. */
-static void lay_out(const tl_command *command, const tl_program *program, tl_layout *layout) {
+static void lay_out(const tl_evaluator *evaluator, tl_layout *layout) {
+  const tl_program *program = evaluator->program;
   tl_dtype dtype = (tl_dtype)program->dtype;
-  const tl_operand *outputs = command->operands, *inputs = outputs + program->noutputs;
-  int ninputs = command->noperands - program->noutputs;
+  const tl_operand *outputs = evaluator->outputs, *inputs = evaluator->inputs;
   int last_use[TL_MAX_REGISTERS];
   for (int r = 0; r < TL_MAX_REGISTERS; r++) {
     last_use[r] = -1;
@@ -108,20 +98,21 @@ static void lay_out(const tl_command *command, const tl_program *program, tl_lay
     if (step->a != TL_IMMEDIATE) last_use[step->a] = s;
     if (step->b != TL_IMMEDIATE) last_use[step->b] = s;
   }
+  if (evaluator->kept != TL_IMMEDIATE) last_use[evaluator->kept] = program->nsteps;
   for (int o = 0; o < program->noutputs; o++) {
     int r = program->outputs[o];
     last_use[r] = program->nsteps; /* stored at the end */
-    layout->streams[o] = is_in_place(&outputs[o], dtype) && is_streamed(command, program, o);
+    layout->streams[o] = is_in_place(&outputs[o], dtype) && is_streamed(evaluator, &outputs[o]);
     if (is_in_place(&outputs[o], dtype) && !layout->streams[o]) layout->place[r].direct = &outputs[o];
   }
   bool used[TL_MAX_REGISTERS] = {false};
-  layout->nblocks = 0;
-  for (int i = 0; i < ninputs; i++) {
+  int nblocks = 0;
+  for (int i = 0; i < evaluator->ninputs; i++) {
     if (is_in_place(&inputs[i], dtype)) {
       layout->place[i].direct = &inputs[i];
     } else if (!layout->place[i].direct) {
-      layout->place[i].block = layout->nblocks;
-      used[layout->nblocks++] = true;
+      layout->place[i].block = nblocks;
+      used[nblocks++] = true;
     }
   }
   for (int s = 0; s < program->nsteps; s++) {
@@ -136,7 +127,6 @@ static void lay_out(const tl_command *command, const tl_program *program, tl_lay
     out->block = 0;
     while (used[out->block]) out->block++;
     used[out->block] = true;
-    if (out->block >= layout->nblocks) layout->nblocks = out->block + 1;
   }
 }
 
@@ -145,42 +135,57 @@ static void *address(const tl_place *place, char *scratch, size_t block_bytes, s
                        : scratch + (size_t)place->block * block_bytes;
 }
 
-void tl_elementwise_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk) {
-  const tl_program *program = command->parameters;
+void tl_evaluator_init(tl_evaluator *evaluator, const tl_cpu *cpu, const tl_program *program,
+                       const tl_operand *operands, int noperands, uint8_t kept) {
+  evaluator->kept = kept;
+  evaluator->cpu = cpu;
+  evaluator->program = program;
+  evaluator->outputs = operands;
+  evaluator->inputs = operands + program->noutputs;
+  evaluator->ninputs = noperands - program->noutputs;
+  lay_out(evaluator, &evaluator->layout);
+}
+
+void tl_evaluate(tl_evaluator *evaluator, int64_t at, size_t n, void **registers) {
+  const tl_cpu *cpu = evaluator->cpu;
+  const tl_program *program = evaluator->program;
+  const tl_layout *layout = &evaluator->layout;
   tl_dtype dtype = (tl_dtype)program->dtype;
-  size_t size = tl_dtype_size(dtype), block_bytes = TL_BLOCK * size;
-  const tl_operand *outputs = command->operands, *inputs = outputs + program->noutputs;
-  int ninputs = command->noperands - program->noutputs;
-  alignas(64) char scratch[TL_MAX_REGISTERS * TL_BLOCK * sizeof(double)];
-  tl_layout layout;
-  lay_out(command, program, &layout);
+  size_t size = tl_dtype_size(dtype);
+  for (int r = 0; r < evaluator->ninputs + program->nsteps; r++) {
+    registers[r] = address(&layout->place[r], evaluator->scratch, TL_BLOCK * size,
+                           (size_t)at * size);
+  }
+  for (int i = 0; i < evaluator->ninputs; i++) {
+    if (layout->place[i].direct == &evaluator->inputs[i]) continue;
+    tl_load_block(cpu, registers[i], dtype, &evaluator->inputs[i], at, (int64_t)n);
+  }
+  for (int s = 0; s < program->nsteps; s++) {
+    const tl_step *step = &program->steps[s];
+    run_step(cpu, step, dtype, registers[step->out], registers, n);
+  }
+  for (int o = 0; o < program->noutputs; o++) {
+    const tl_operand *out = &evaluator->outputs[o];
+    const void *values = registers[program->outputs[o]];
+    if (layout->place[program->outputs[o]].direct == out) continue;
+    if (layout->streams[o]) {
+      cpu->kernels->layout->stream((char *)tl_operand_address(out) + (size_t)at * size, values,
+                                   n * size);
+    } else {
+      tl_store_block(cpu, out, at, (int64_t)n, values, dtype);
+    }
+  }
+}
+
+void tl_elementwise_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk) {
+  tl_evaluator evaluator;
+  tl_evaluator_init(&evaluator, cpu, command->parameters, command->operands, command->noperands,
+                    TL_IMMEDIATE);
   int64_t first, count;
-  tl_chunk_range(tl_operand_numel(outputs), command->chunks, chunk, &first, &count);
+  tl_chunk_range(tl_operand_numel(&command->operands[0]), command->chunks, chunk, &first, &count);
   for (int64_t at = first, end = first + count; at < end; at += TL_BLOCK) {
-    size_t n = end - at < TL_BLOCK ? (size_t)(end - at) : TL_BLOCK;
     void *registers[TL_MAX_REGISTERS];
-    for (int r = 0; r < ninputs + program->nsteps; r++) {
-      registers[r] = address(&layout.place[r], scratch, block_bytes, (size_t)at * size);
-    }
-    for (int i = 0; i < ninputs; i++) {
-      if (layout.place[i].direct == &inputs[i]) continue;
-      tl_load_block(cpu, registers[i], dtype, &inputs[i], at, (int64_t)n);
-    }
-    for (int s = 0; s < program->nsteps; s++) {
-      const tl_step *step = &program->steps[s];
-      run_step(cpu, step, dtype, registers[step->out], registers, n);
-    }
-    for (int o = 0; o < program->noutputs; o++) {
-      const tl_place *place = &layout.place[program->outputs[o]];
-      const void *values = registers[program->outputs[o]];
-      if (place->direct == &outputs[o]) continue;
-      if (layout.streams[o]) {
-        cpu->kernels->layout->stream((char *)tl_operand_address(&outputs[o]) + (size_t)at * size,
-                                     values, n * size);
-      } else {
-        tl_store_block(cpu, &outputs[o], at, (int64_t)n, values, dtype);
-      }
-    }
+    tl_evaluate(&evaluator, at, end - at < TL_BLOCK ? (size_t)(end - at) : TL_BLOCK, registers);
   }
   cpu->kernels->layout->fence();
 }

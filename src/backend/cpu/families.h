@@ -3,8 +3,11 @@
 #ifndef TL_CPU_FAMILIES_H
 #define TL_CPU_FAMILIES_H
 
+#include <stdalign.h>
+
 #include "backend/cpu/kernels/kernels.h"
 #include "engine/backend.h"
+#include "tensor/program.h"
 
 enum {
   TL_BLOCK = 1024,           /* elements of a register: a few of them fit in L1 */
@@ -39,6 +42,38 @@ void tl_load_block(const tl_cpu *cpu, void *to, tl_dtype dtype, const tl_operand
                    int64_t first, int64_t count);
 void tl_store_block(const tl_cpu *cpu, const tl_operand *to, int64_t first, int64_t count,
                     const void *from, tl_dtype dtype);
+
+/* Where a register's values are while a block is computed. */
+typedef struct tl_place {
+  int block;                /* in the scratch, or -1: */
+  const tl_operand *direct; /* in the operand's own memory */
+} tl_place;
+
+typedef struct tl_layout {
+  tl_place place[TL_MAX_REGISTERS];
+  bool streams[TL_MAX_OUTPUTS];
+} tl_layout;
+
+/* Runs a program block by block; its operands are the outputs, then the inputs.  The values of
+ * register `kept` (TL_IMMEDIATE: of none) stay where they are until the next block. */
+typedef struct tl_evaluator {
+  alignas(64) char scratch[TL_MAX_REGISTERS * TL_BLOCK * sizeof(double)];
+  const tl_cpu *cpu;
+  const tl_program *program;
+  const tl_operand *outputs, *inputs;
+  int ninputs;
+  uint8_t kept;
+  tl_layout layout;
+} tl_evaluator;
+
+void tl_evaluator_init(tl_evaluator *evaluator, const tl_cpu *cpu, const tl_program *program,
+                       const tl_operand *operands, int noperands, uint8_t kept);
+
+/* Elements at .. at+n-1 (n at most TL_BLOCK): stores the outputs, and says where registers are. */
+void tl_evaluate(tl_evaluator *evaluator, int64_t at, size_t n, void **registers);
+
+/* Nanoseconds an element, roughly. */
+float tl_program_cost(const tl_program *program, const tl_operand *operands, int noperands);
 
 void tl_elementwise_plan(const tl_command *command, tl_plan *plan);
 void tl_elementwise_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk);

@@ -15,6 +15,7 @@ typedef struct tl_reduction {
   const tl_operand *out, *in;
   int64_t results, count; /* count elements make one result */
   int64_t parts;          /* of a result, each made on its own */
+  bool has_program;
 } tl_reduction;
 
 static tl_reduction reduction_of(const tl_command *command) {
@@ -22,13 +23,19 @@ static tl_reduction reduction_of(const tl_command *command) {
   tl_reduction r = {.out = &command->operands[0], .in = &command->operands[1]};
   r.results = tl_operand_numel(r.out);
   r.count = parameters->count;
+  r.has_program = parameters->program != NULL;
   r.parts = r.results < MANY_RESULTS && r.count > TL_CHUNK_ELEMENTS ? tl_chunks_of(r.count) : 1;
   return r;
 }
 
 void tl_reduce_plan(const tl_command *command, tl_plan *plan) {
   tl_reduction r = reduction_of(command);
-  plan->cost = 50 + 0.5f * (float)r.results * (float)r.count;
+  const tl_reduce *parameters = command->parameters;
+  float cost = 0.5f;
+  if (parameters->program) {
+    cost += tl_program_cost(parameters->program, command->operands + 1, command->noperands - 1);
+  }
+  plan->cost = 50 + cost * (float)r.results * (float)r.count;
   if (r.parts > 1) {
     plan->chunks = (uint32_t)(r.results * r.parts);
     plan->scratch_size = (uint32_t)(r.results * r.parts * (int64_t)sizeof(double));
@@ -66,22 +73,40 @@ static void store_result(const tl_command *command, const tl_reduction *r, int64
   tl_dtype_store(dtype, out + (size_t)index * tl_dtype_size(dtype), value);
 }
 
-/* The reduction of elements first .. first+count-1, in row-major order, of the operand. */
-static double reduce_run(const tl_cpu *cpu, uint16_t op, const tl_operand *in, int64_t first,
-                         int64_t count) {
-  const tl_reduce_kernels *kernels = cpu->kernels->reduce;
-  tl_dtype dtype = (tl_dtype)in->dtype;
+/* Where the elements to reduce come from: an operand, or a register of a program. */
+typedef struct tl_source {
+  const tl_cpu *cpu;
+  const tl_operand *operand;
+  tl_evaluator *evaluator; /* or NULL */
+  uint8_t reg;
+  char *block; /* of TL_BLOCK elements */
+} tl_source;
+
+static const void *next_block(const tl_source *source, tl_dtype dtype, int64_t at, int64_t n) {
+  if (source->evaluator) {
+    void *registers[TL_MAX_REGISTERS];
+    tl_evaluate(source->evaluator, at, (size_t)n, registers);
+    return registers[source->reg];
+  }
+  tl_load_block(source->cpu, source->block, dtype, source->operand, at, n);
+  return source->block;
+}
+
+/* The reduction of elements first .. first+count-1, in row-major order. */
+static double reduce_run(const tl_source *source, uint16_t op, int64_t first, int64_t count) {
+  const tl_reduce_kernels *kernels = source->cpu->kernels->reduce;
+  tl_dtype dtype = source->evaluator ? (tl_dtype)source->evaluator->program->dtype
+                                     : (tl_dtype)source->operand->dtype;
   if (count == 0) return 0; /* of a sum; the others are refused */
-  if (tl_operand_is_contiguous(in)) {
-    const char *data = tl_operand_address(in);
+  if (!source->evaluator && tl_operand_is_contiguous(source->operand)) {
+    const char *data = tl_operand_address(source->operand);
     return reduce_block(kernels, op, dtype, data + (size_t)first * tl_dtype_size(dtype),
                         (size_t)count);
   }
-  alignas(64) char block[TL_BLOCK * sizeof(double)];
   double total = 0, lost = 0;
   for (int64_t at = 0; at < count; at += TL_BLOCK) {
     int64_t n = count - at < TL_BLOCK ? count - at : TL_BLOCK;
-    tl_load_block(cpu, block, dtype, in, first + at, n);
+    const void *block = next_block(source, dtype, first + at, n);
     double value = reduce_block(kernels, op, dtype, block, (size_t)n);
     if (at == 0) {
       total = value;
@@ -100,6 +125,7 @@ static double reduce_run(const tl_cpu *cpu, uint16_t op, const tl_operand *in, i
  * results is made at once. */
 static bool is_by_columns(const tl_reduction *r) {
   int kept = r->out->ndim;
+  if (r->has_program) return false;
   return kept > 0 && r->in->ndim == kept + 1 && r->in->stride[kept - 1] == 1 &&
          r->in->shape[kept - 1] >= 8 && r->in->stride[kept] != 1 && r->count > 0;
 }
@@ -148,27 +174,50 @@ static tl_operand source_of(const tl_command *command, const tl_reduction *r, in
   return in;
 }
 
-void tl_reduce_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk) {
-  tl_reduction r = reduction_of(command);
-  if (r.parts > 1) {
-    int64_t result = chunk / r.parts, first, count;
-    tl_chunk_range(r.count, (uint32_t)r.parts, (uint32_t)(chunk % r.parts), &first, &count);
-    tl_operand in = source_of(command, &r, result);
-    if (count > 0) {
-      ((double *)command->scratch)[chunk] = reduce_run(cpu, command->op, &in, first, count);
-    }
+/* The reduction of part of one result. */
+static double reduce_part(tl_source *source, const tl_command *command, const tl_reduction *r,
+                          int64_t result, int64_t first, int64_t count) {
+  if (source->evaluator) return reduce_run(source, command->op, result * r->count + first, count);
+  tl_operand in = source_of(command, r, result);
+  source->operand = &in;
+  return reduce_run(source, command->op, first, count);
+}
+
+static void reduce_chunk(tl_source *source, const tl_command *command, const tl_reduction *r,
+                         uint32_t chunk) {
+  if (r->parts > 1) {
+    int64_t first, count;
+    tl_chunk_range(r->count, (uint32_t)r->parts, (uint32_t)(chunk % r->parts), &first, &count);
+    if (count == 0) return;
+    ((double *)command->scratch)[chunk] =
+        reduce_part(source, command, r, chunk / r->parts, first, count);
     return;
   }
-  int64_t per_chunk = (r.results + command->chunks - 1) / command->chunks;
+  int64_t per_chunk = (r->results + command->chunks - 1) / command->chunks;
   int64_t first = per_chunk * chunk;
-  int64_t count = r.results - first < per_chunk ? r.results - first : per_chunk;
-  if (is_by_columns(&r)) {
-    reduce_columns(cpu, command, &r, first, count);
+  int64_t count = r->results - first < per_chunk ? r->results - first : per_chunk;
+  if (is_by_columns(r)) {
+    reduce_columns(source->cpu, command, r, first, count);
     return;
   }
   for (int64_t i = first; i < first + count; i++) {
-    tl_operand in = source_of(command, &r, i);
-    store_result(command, &r, i, reduce_run(cpu, command->op, &in, 0, r.count));
+    store_result(command, r, i, reduce_part(source, command, r, i, 0, r->count));
+  }
+}
+
+void tl_reduce_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk) {
+  const tl_reduce *parameters = command->parameters;
+  tl_reduction r = reduction_of(command);
+  if (parameters->program) {
+    tl_evaluator evaluator;
+    tl_source source = {.cpu = cpu, .evaluator = &evaluator, .reg = parameters->reg};
+    tl_evaluator_init(&evaluator, cpu, parameters->program, command->operands + 1,
+                      command->noperands - 1, parameters->reg);
+    reduce_chunk(&source, command, &r, chunk);
+    cpu->kernels->layout->fence();
+  } else {
+    alignas(64) char block[TL_BLOCK * sizeof(double)];
+    reduce_chunk(&(tl_source){.cpu = cpu, .block = block}, command, &r, chunk);
   }
 }
 

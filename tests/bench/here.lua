@@ -1,0 +1,34 @@
+-- Times the workloads here, with the program's own benchmark().  Prints lines "workload seconds".
+--
+-- What holds for peers and limits too: one run unmeasured, then the best of as many as fit into the
+-- budget.  BENCH_ONLY, part of a name, picks workloads; BENCH_SIZES=0 leaves out the growing sizes.
+local workloads = dofile("tests/bench/workloads.lua")
+local ONLY = os.getenv("BENCH_ONLY") or ""
+local BUDGET, BUDGET_SIZES = 0.15, 0.02 -- seconds
+
+function print() end -- benchmark()'s lines are not wanted here
+
+local function best(row, budget)
+  local f, options = row.make(), {sync = not row.undrained}
+  f()
+  sync()
+  local least, spent, runs = math.huge, 0, 0
+  while (spent < budget or runs < 2) and spent < 10 * budget do
+    local seconds = benchmark(f, options).seconds
+    least, spent, runs = math.min(least, seconds), spent + seconds, runs + 1
+    if row.undrained then sync() end
+  end
+  return least / row.per
+end
+
+local function measure(rows, budget)
+  for _, row in ipairs(rows) do
+    if row.name:find(ONLY, 1, true) then
+      io.write(row.name, " ", best(row, budget), "\n")
+      collectgarbage()
+    end
+  end
+end
+
+measure(workloads.rows, BUDGET)
+if os.getenv("BENCH_SIZES") ~= "0" then measure(workloads.growth.rows, BUDGET_SIZES) end
