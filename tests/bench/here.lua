@@ -15,8 +15,8 @@ local function best(row, budget)
   local least, spent, runs = math.huge, 0, 0
   while (spent < budget or runs < 2) and spent < 10 * budget do
     local seconds = benchmark(f, options).seconds
-    least, spent, runs = math.min(least, seconds), spent + seconds, runs + 1
-    if row.undrained then sync() end
+    local drained = benchmark(sync).seconds
+    least, spent, runs = math.min(least, seconds), spent + seconds + drained, runs + 1
   end
   return least / row.per
 end

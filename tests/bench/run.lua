@@ -1,9 +1,18 @@
--- make bench: what each workload takes here, in its peers and at the limit, as ratios within one
--- run.  Rounds are interleaved, since the machine is shared; each figure is the median of rounds.
--- TENSORLUA is the program, BENCH_BUILD the folder of the helpers in C.
+-- make bench: what each workload takes here, in NumPy and PyTorch, and at the limit that bare loops
+-- in C and bare BLAS set.  All are measured in one run, each in a process of its own once a round,
+-- so that what else the machine does falls on all of them; a figure is the median of the rounds.
+--
+-- TENSORLUA is the program, BENCH_BUILD the folder of the helpers in C.  BENCH_ROUNDS (5) rounds;
+-- BENCH_SIZES=0 leaves out how costs grow with size; BENCH_ONLY=mm measures what has that in its name.
+local report = dofile("tests/bench/report.lua")
+local workloads = dofile("tests/bench/workloads.lua")
+
 local program = os.getenv("TENSORLUA") or arg[-1]
 local helpers = os.getenv("BENCH_BUILD") or "build/bench"
-local ROUNDS = tonumber(os.getenv("BENCH_ROUNDS") or 5)
+local rounds = math.tointeger(os.getenv("BENCH_ROUNDS") or 5)
+local only = os.getenv("BENCH_ONLY") or ""
+local sizes = os.getenv("BENCH_SIZES") ~= "0"
+local threads = tensor.get_num_threads()
 
 local function read(command)
   local pipe = assert(io.popen(command))
@@ -11,123 +20,139 @@ local function read(command)
   return pipe:close() and text or nil
 end
 
--- The first python3 that has the library, as a function that gives a table of seconds by workload.
-local function peer(library)
+local function load_average()
+  local text = read("cat /proc/loadavg 2>/dev/null")
+  return text and tonumber(text:match("%S+"))
+end
+
+-- ---- who is measured ----------------------------------------------------------------------------
+
+-- The first python3 that has the library, and the library's version.
+local function python_with(library)
   for _, python in ipairs {"python3", "/usr/bin/python3"} do
-    local command = ("%s tests/bench/peers.py %s %d 2>/dev/null"):format(python, library,
-      tensor.get_num_threads())
-    if read(("%s -c 'import %s' 2>/dev/null"):format(python, library)) then
-      return function()
-        local seconds = {}
-        for name, value in read(command):gmatch("(%S+) (%S+)\n") do
-          seconds[name] = tonumber(value)
-        end
-        return seconds
+    local version = read(("%s -c 'import %s; print(%s.__version__)' 2>/dev/null"):format(python,
+      library, library))
+    if version then return python, version:match("%S+") end
+  end
+end
+
+local who = { -- in the order of a round; each command prints lines "workload seconds"
+  {key = "limit", commands = {
+    ("OPENBLAS_NUM_THREADS=%d %s/blas"):format(threads, helpers),
+    ("%s/stream %d"):format(helpers, threads)}},
+  {key = "here", commands = {program .. " tests/bench/here.lua"}},
+}
+local peers = {}
+for _, peer in ipairs {{"numpy", "NumPy"}, {"torch", "PyTorch"}} do
+  local library, title = peer[1], peer[2]
+  local python, version = python_with(library)
+  peers[#peers + 1] = {key = library, title = title, version = version, python = python}
+  if python then
+    who[#who + 1] = {key = library,
+      commands = {("%s tests/bench/peers.py %s %d"):format(python, library, threads)}}
+  end
+end
+
+-- Starting is measured from outside: a command for each of those above.
+local ONE_LINE = "print(tensor.ones(1, 2) + 1)"
+local starts = {here = ("%s -e '%s'"):format(program, ONE_LINE), limit = "lua5.4 -e ''"}
+for _, peer in ipairs(peers) do
+  if peer.python then
+    starts[peer.key] = ("%s -c 'import %s as t; print(t.ones((1, 2)) + 1)'"):format(peer.python,
+      peer.key)
+  end
+end
+
+-- ---- the rounds ---------------------------------------------------------------------------------
+
+local measured = {limit = {}, here = {}, numpy = {}, torch = {}} -- by name, a value a round
+
+local function note(key, name, value)
+  local values = measured[key][name] or {}
+  measured[key][name] = values
+  values[#values + 1] = tonumber(value)
+end
+
+local function spawn(count, command)
+  local text = read(("%s/spawn %d %s"):format(helpers, count, command))
+  if text then return text:match("(%S+) (%S+)") end
+end
+
+local load_before = load_average()
+for round = 1, rounds do
+  for _, one in ipairs(who) do
+    io.stderr:write(("\rround %d of %d: %-6s"):format(round, rounds, one.key))
+    for _, command in ipairs(one.commands) do
+      local text = read(command) or error("bench: cannot run " .. command, 0)
+      for name, value in text:gmatch("(%S+) (%S+)\n") do note(one.key, name, value) end
+    end
+    if ("start"):find(only, 1, true) and starts[one.key] then
+      local seconds, mebibytes = spawn(one.key == "torch" and 1 or 5, starts[one.key])
+      if seconds then
+        note(one.key, "start", seconds)
+        note(one.key, "start.memory", mebibytes)
       end
     end
   end
-  return function() return {} end
 end
-
-local function quietly(f, options)
-  local print_before = print
-  print = function() end
-  local result = benchmark(f, options)
-  print = print_before
-  return result
-end
-
-local function warmup()
-  for _ = 1, 10 do
-    local a = tensor.randn(1000, 1000)
-    local b = a:mm(a)
+for _, case in ipairs {{"1 2 10000000", "temporaries.small"},
+                       {"1024 1024 10000", "temporaries.large"}} do
+  if case[2]:find(only, 1, true) then
+    io.stderr:write(("\r%-20s"):format(case[2]))
+    local _, mebibytes = spawn(1, program .. " tests/bench/temporaries.lua " .. case[1])
+    note("here", case[2], mebibytes)
   end
 end
+io.stderr:write(("\r%-20s\r"):format(""))
 
-local SMALL = 1000000
-local one_by_two = tensor.ones(1, 2)
-local function small()
-  local y
-  for _ = 1, SMALL do y = one_by_two + 1 end
-  return y
-end
+-- ---- the report ---------------------------------------------------------------------------------
 
-local function ours()
-  local enqueued = quietly(warmup, {warmup = 1})
-  sync()
-  return {
-    enqueue = enqueued.seconds,
-    warmup = quietly(warmup, {sync = true, times = 3}).min,
-    small = quietly(small, {sync = true}).seconds / SMALL,
-    randn = quietly(function() tensor.randn(1000, 1000) end, {sync = true, times = 20}).min,
-  }
-end
-
-local function median(rounds, name)
-  local values = {}
-  for _, round in ipairs(rounds) do values[#values + 1] = round[name] end
-  table.sort(values)
-  return values[(#values + 1) // 2], values[1], values[#values]
-end
-
-local numpy, torch = peer("numpy"), peer("torch")
-local here, bare, in_numpy, in_torch = {}, {}, {}, {}
-for round = 1, ROUNDS do
-  io.stderr:write(("round %d of %d\n"):format(round, ROUNDS))
-  bare[round] = {warmup = tonumber(read(helpers .. "/sgemm"))}
-  here[round] = ours()
-  in_numpy[round] = numpy()
-  in_torch[round] = torch()
-  for _, peer_round in ipairs {in_numpy[round], in_torch[round]} do
-    if peer_round.small then peer_round.small = peer_round.small / 100000 end
-  end
-end
+measured.limit["warmup.enqueue"] = measured.here.warmup
 
 local rows = {}
-local function row(workload, name, unit, scale, limit, limit_name)
-  local value, least, most = median(here, name)
-  local line = ("%-34s %9.4g %-3s (%.4g to %.4g)"):format(workload, value * scale, unit,
-    least * scale, most * scale)
-  local ratios = {}
-  local function ratio(what, other)
-    if other then ratios[#ratios + 1] = ("%s %.4g, ratio %.3f"):format(what, other * scale, value / other) end
+local function row(name, title, unit, limit)
+  if not measured.here[name] then return end
+  local result = {name = name, title = title, unit = unit, limit_is = limit}
+  for key, values in pairs(measured) do result[key] = report.summary(values[name]) end
+  rows[#rows + 1] = result
+end
+for _, workload in ipairs(workloads.rows) do
+  row(workload.name, workload.title, workload.unit, workload.limit)
+end
+row("start", "start-up of one line", "ms", "lua5.4 -e ''")
+row("start.memory", "its resident memory", "MiB", "lua5.4 -e ''")
+row("temporaries.small", "10,000,000 temporaries of 1x2", "MiB")
+row("temporaries.large", "10,000 temporaries of 4 MiB", "MiB")
+
+local function version_of(peer)
+  return peer.version and ("%s %s"):format(peer.title, peer.version)
+    or ("no %s here"):format(peer.title)
+end
+print(("%d threads, medians of %d rounds; %s, %s; load %.2f before, %.2f after"):format(threads,
+  rounds, version_of(peers[1]), version_of(peers[2]), load_before or 0, load_average() or 0))
+print("x: how many times the limit's time is taken here, and how many times ours the peers take")
+print()
+report.workloads(rows)
+
+local grown = {}
+if sizes then
+  print()
+  print("How costs grow with the number of elements")
+  print()
+  report.growth(workloads.growth, function(key, name)
+    local summary = report.summary(measured[key][name])
+    return summary and summary.median
+  end)
+  for _, workload in ipairs(workloads.growth.rows) do
+    local result = {name = workload.name}
+    for key, values in pairs(measured) do result[key] = report.summary(values[workload.name]) end
+    grown[#grown + 1] = result
   end
-  ratio(limit_name, limit)
-  ratio("NumPy", (median(in_numpy, name)))
-  ratio("PyTorch", (median(in_torch, name)))
-  print(line .. "  " .. table.concat(ratios, "; "))
-  rows[#rows + 1] = {workload = workload, value = value, least = least, most = most, limit = limit,
-    numpy = (median(in_numpy, name)), torch = (median(in_torch, name))}
 end
 
-print(("%d threads, median of %d rounds (spread); ratio: this program's time to the other's"):format(
-  tensor.get_num_threads(), ROUNDS))
-local executed = median(here, "warmup")
-row("warm-up, enqueued only", "enqueue", "ms", 1e3, executed, "executed")
-row("warm-up, with sync()", "warmup", "ms", 1e3, (median(bare, "warmup")), "ten bare products")
-row("x + 1 on 1x2, executed", "small", "ns", 1e9)
-row("randn(1000, 1000)", "randn", "ms", 1e3)
-for _, case in ipairs {{"1 2 10000000", "10,000,000 temporaries of 1x2"},
-                       {"1024 1024 10000", "10,000 temporaries of 4 MiB"}} do
-  local peak = tonumber(read(program .. " tests/bench/temporaries.lua " .. case[1]))
-  print(("%-34s %9.4g MiB at most"):format(case[2], peak))
-  rows[#rows + 1] = {workload = case[2], peak_mib = peak}
-end
-
--- The same as JSON, for other programs.
-local function json(row_table)
-  local fields = {}
-  for key, value in pairs(row_table) do
-    fields[#fields + 1] = ('"%s": %s'):format(key,
-      type(value) == "string" and ('"%s"'):format(value) or ("%.9g"):format(value))
-  end
-  table.sort(fields)
-  return "  {" .. table.concat(fields, ", ") .. "}"
-end
-local lines = {}
-for i, row_table in ipairs(rows) do lines[i] = json(row_table) end
 local path = helpers .. "/bench.json"
-local file = assert(io.open(path, "w"))
-file:write("[\n", table.concat(lines, ",\n"), "\n]\n")
-file:close()
-print("written to " .. path)
+report.write(path, {
+  threads = threads, rounds = rounds, load_before = load_before, load_after = load_average(),
+  numpy = peers[1].version, torch = peers[2].version, workloads = rows, sizes = grown,
+})
+print("\nlimits: bare BLAS or one loop in C, of the same run; all in " .. path)

@@ -2,21 +2,35 @@
  *
  * Where the work is cut depends on the shapes alone.  Many results: each lane makes some of them
  * whole.  Few results over many elements: each lane makes parts, in scratch, and finish() combines
- * them in order. */
+ * them in order.  Results that lie side by side while the elements of one do not, and results of
+ * few elements, are made a block of them at a time (by columns). */
 #include <math.h>
 #include <stdalign.h>
 
 #include "backend/cpu/families.h"
 #include "tensor/parameters.h"
 
-enum { MANY_RESULTS = 32 };
+enum {
+  MANY_RESULTS = 32,
+  COLUMNS = 512,    /* results of a block */
+  FEW_ELEMENTS = 32 /* of a result: by columns is quicker whatever the strides */
+};
 
 typedef struct tl_reduction {
   const tl_operand *out, *in;
   int64_t results, count; /* count elements make one result */
   int64_t parts;          /* of a result, each made on its own */
-  bool has_program;
+  int64_t block;          /* results that are made at the same time */
+  bool has_program, by_columns;
 } tl_reduction;
+
+static bool is_by_columns(const tl_reduction *r) {
+  int kept = r->out->ndim;
+  if (r->has_program || kept == 0 || r->in->ndim != kept + 1 || r->count == 0) return false;
+  if (r->in->shape[kept - 1] < 8) return false;
+  bool beside = r->in->stride[kept - 1] == 1 && r->in->stride[kept] != 1;
+  return beside || r->count < FEW_ELEMENTS;
+}
 
 static tl_reduction reduction_of(const tl_command *command) {
   const tl_reduce *parameters = command->parameters;
@@ -24,7 +38,12 @@ static tl_reduction reduction_of(const tl_command *command) {
   r.results = tl_operand_numel(r.out);
   r.count = parameters->count;
   r.has_program = parameters->program != NULL;
-  r.parts = r.results < MANY_RESULTS && r.count > TL_CHUNK_ELEMENTS ? tl_chunks_of(r.count) : 1;
+  r.by_columns = is_by_columns(&r);
+  r.block = r.by_columns ? COLUMNS : 1;
+  int64_t blocks = (r.results + r.block - 1) / r.block;
+  int64_t of_block = r.by_columns && r.results < COLUMNS ? r.count * r.results : r.count * r.block;
+  r.parts = blocks < MANY_RESULTS && of_block > 2 * TL_CHUNK_ELEMENTS ? tl_chunks_of(of_block) : 1;
+  if (r.parts > r.count) r.parts = 1;
   return r;
 }
 
@@ -36,15 +55,28 @@ void tl_reduce_plan(const tl_command *command, tl_plan *plan) {
     cost += tl_program_cost(parameters->program, command->operands + 1, command->noperands - 1);
   }
   plan->cost = 50 + cost * (float)r.results * (float)r.count;
+  int64_t blocks = (r.results + r.block - 1) / r.block;
   if (r.parts > 1) {
-    plan->chunks = (uint32_t)(r.results * r.parts);
+    plan->chunks = (uint32_t)(blocks * r.parts);
     plan->scratch_size = (uint32_t)(r.results * r.parts * (int64_t)sizeof(double));
   } else {
-    int64_t per_chunk = r.count > 0 ? TL_CHUNK_ELEMENTS / r.count : TL_CHUNK_ELEMENTS;
+    int64_t of_block = r.block * (r.count > 0 ? r.count : 1);
+    int64_t per_chunk = TL_CHUNK_ELEMENTS / of_block;
     per_chunk = per_chunk < 1 ? 1 : per_chunk;
-    int64_t chunks = (r.results + per_chunk - 1) / per_chunk;
+    int64_t chunks = (blocks + per_chunk - 1) / per_chunk;
     plan->chunks = chunks < 1 ? 1 : (uint32_t)chunks;
   }
+}
+
+/* The part of a result's elements that a chunk makes. */
+static void part_range(const tl_reduction *r, int64_t part, int64_t *first, int64_t *count) {
+  if (!r->by_columns) {
+    tl_chunk_range(r->count, (uint32_t)r->parts, (uint32_t)part, first, count);
+    return;
+  }
+  int64_t rows = (r->count + r->parts - 1) / r->parts;
+  *first = rows * part < r->count ? rows * part : r->count;
+  *count = r->count - *first < rows ? r->count - *first : rows;
 }
 
 /* One more value into an accumulated one. */
@@ -121,22 +153,24 @@ static double reduce_run(const tl_source *source, uint16_t op, int64_t first, in
   return isfinite(total) ? total + lost : total;
 }
 
-/* Whether the results lie side by side in memory while the elements of one do not: then a row of
- * results is made at once. */
-static bool is_by_columns(const tl_reduction *r) {
-  int kept = r->out->ndim;
-  if (r->has_program) return false;
-  return kept > 0 && r->in->ndim == kept + 1 && r->in->stride[kept - 1] == 1 &&
-         r->in->shape[kept - 1] >= 8 && r->in->stride[kept] != 1 && r->count > 0;
+/* Elements of n results, `stride` apart, one of each, as a block. */
+static const void *row_of(const tl_cpu *cpu, const tl_reduction *r, const char *from, int64_t n,
+                          char *block) {
+  tl_dtype dtype = (tl_dtype)r->in->dtype;
+  int64_t stride = r->in->stride[r->out->ndim - 1];
+  if (stride == 1) return from;
+  cpu->kernels->layout->load[dtype][dtype](block, from, stride, (size_t)n);
+  return block;
 }
 
+/* Results first .. first+count-1, of which part `part` of the elements. */
 static void reduce_columns(const tl_cpu *cpu, const tl_command *command, const tl_reduction *r,
-                           int64_t first, int64_t count) {
+                           int64_t first, int64_t count, int64_t part) {
   const tl_reduce_kernels *kernels = cpu->kernels->reduce;
   tl_dtype dtype = (tl_dtype)r->in->dtype;
   int64_t size = (int64_t)tl_dtype_size(dtype);
   int kept = r->out->ndim;
-  int64_t width = r->in->shape[kept - 1], step = r->in->stride[kept];
+  int64_t width = r->in->shape[kept - 1], step = r->in->stride[kept], first_row, rows;
   void (*add)(double *, const void *, size_t) = command->op == TL_OP_max   ? kernels->max_columns[dtype]
                                                 : command->op == TL_OP_min ? kernels->min_columns[dtype]
                                                                            : kernels->sum_columns[dtype];
@@ -145,16 +179,28 @@ static void reduce_columns(const tl_cpu *cpu, const tl_command *command, const t
     kept_view.shape[d] = r->in->shape[d];
     kept_view.stride[d] = r->in->stride[d];
   }
-  const char *base = tl_operand_address(r->in);
+  part_range(r, part, &first_row, &rows);
+  if (rows == 0) return;
+  const char *base = (char *)tl_operand_address(r->in) + first_row * step * size;
+  alignas(64) char block[COLUMNS * sizeof(double)];
+  alignas(64) double totals[COLUMNS];
   for (int64_t end = first + count; first < end;) {
     int64_t n = width - first % width;
-    if (n > TL_BLOCK) n = TL_BLOCK;
+    if (n > COLUMNS) n = COLUMNS;
     if (n > end - first) n = end - first;
-    const char *row = base + tl_view_element(&kept_view, first) * size;
-    alignas(64) double totals[TL_BLOCK];
+    const char *from = base + tl_view_element(&kept_view, first) * size;
+    const char *row = row_of(cpu, r, from, n, block);
     for (int64_t i = 0; i < n; i++) totals[i] = tl_dtype_load(dtype, row + i * size);
-    for (int64_t k = 1; k < r->count; k++) add(totals, row + k * step * size, (size_t)n);
-    for (int64_t i = 0; i < n; i++) store_result(command, r, first + i, totals[i]);
+    for (int64_t k = 1; k < rows; k++) {
+      add(totals, row_of(cpu, r, from + k * step * size, n, block), (size_t)n);
+    }
+    for (int64_t i = 0; i < n; i++) {
+      if (r->parts > 1) {
+        ((double *)command->scratch)[(first + i) * r->parts + part] = totals[i];
+      } else {
+        store_result(command, r, first + i, totals[i]);
+      }
+    }
     first += n;
   }
 }
@@ -185,23 +231,21 @@ static double reduce_part(tl_source *source, const tl_command *command, const tl
 
 static void reduce_chunk(tl_source *source, const tl_command *command, const tl_reduction *r,
                          uint32_t chunk) {
-  if (r->parts > 1) {
-    int64_t first, count;
-    tl_chunk_range(r->count, (uint32_t)r->parts, (uint32_t)(chunk % r->parts), &first, &count);
+  int64_t blocks = (r->results + r->block - 1) / r->block;
+  int64_t per_chunk = (blocks * r->parts + command->chunks - 1) / command->chunks * r->block;
+  int64_t first_result = per_chunk * (chunk / r->parts), part = chunk % r->parts, first, count;
+  int64_t results = r->results - first_result < per_chunk ? r->results - first_result : per_chunk;
+  if (r->by_columns) {
+    if (results > 0) reduce_columns(source->cpu, command, r, first_result, results, part);
+  } else if (r->parts > 1) {
+    part_range(r, part, &first, &count);
     if (count == 0) return;
     ((double *)command->scratch)[chunk] =
-        reduce_part(source, command, r, chunk / r->parts, first, count);
-    return;
-  }
-  int64_t per_chunk = (r->results + command->chunks - 1) / command->chunks;
-  int64_t first = per_chunk * chunk;
-  int64_t count = r->results - first < per_chunk ? r->results - first : per_chunk;
-  if (is_by_columns(r)) {
-    reduce_columns(source->cpu, command, r, first, count);
-    return;
-  }
-  for (int64_t i = first; i < first + count; i++) {
-    store_result(command, r, i, reduce_part(source, command, r, i, 0, r->count));
+        reduce_part(source, command, r, first_result, first, count);
+  } else {
+    for (int64_t i = first_result; i < first_result + results; i++) {
+      store_result(command, r, i, reduce_part(source, command, r, i, 0, r->count));
+    }
   }
 }
 
@@ -228,7 +272,7 @@ void tl_reduce_finish(const tl_command *command) {
     double total = *part++;
     for (int64_t p = 1; p < r.parts; p++, part++) {
       int64_t first, count;
-      tl_chunk_range(r.count, (uint32_t)r.parts, (uint32_t)p, &first, &count);
+      part_range(&r, p, &first, &count);
       if (count > 0) total = combine(command->op, total, *part);
     }
     store_result(command, &r, i, total);

@@ -4,8 +4,6 @@
 
 /* No iteration depends on another, though out may be an input. */
 #ifdef __clang__
-/* clang 14 knows no vector tanh; a scalar loop is then what is wanted, and no warning. */
-#pragma clang diagnostic ignored "-Wpass-failed"
 #define TL_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define TL_INDEPENDENT _Pragma("GCC ivdep")

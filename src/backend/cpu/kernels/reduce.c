@@ -2,6 +2,7 @@
  * each lane in order, the lanes then in pairs. */
 #include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "backend/cpu/kernels/isa.h"
@@ -47,21 +48,26 @@ enum { SUM_BLOCK = 64 * TL_LANES };
     TL_INDEPENDENT for (size_t i = 0; i < n; i++) sums[i] += (double)x[i];                 \
   }
 
+/* Sixteen values, and the masks that comparing them gives. */
+typedef float lanes_float __attribute__((vector_size(TL_LANES * sizeof(float)), aligned(4)));
+typedef int32_t mask_float __attribute__((vector_size(TL_LANES * sizeof(float))));
+typedef double lanes_double __attribute__((vector_size(TL_LANES * sizeof(double)), aligned(8)));
+typedef int64_t mask_double __attribute__((vector_size(TL_LANES * sizeof(double))));
+
 /* nan, once met, stays: it compares false with everything. */
 #define EXTREME(name, T, better)                                                           \
   static double name##_##T(const void *in, size_t n) {                                     \
     const T *x = in;                                                                       \
-    T lane[TL_LANES];                                                                      \
+    lanes_##T lane;                                                                        \
     for (int j = 0; j < TL_LANES; j++) lane[j] = x[0];                                     \
     size_t i = 0;                                                                          \
     for (; i + TL_LANES <= n; i += TL_LANES) {                                             \
-      for (int j = 0; j < TL_LANES; j++) {                                                 \
-        T v = x[i + (size_t)j];                                                            \
-        lane[j] = v better lane[j] || v != v ? v : lane[j];                                \
-      }                                                                                    \
+      lanes_##T v = *(const lanes_##T *)(const void *)(x + i);                             \
+      mask_##T take = (v better lane) | (v != v);                                          \
+      lane = (lanes_##T)(((mask_##T)v & take) | ((mask_##T)lane & ~take));                 \
     }                                                                                      \
-    for (; i < n; i++) lane[0] = x[i] better lane[0] || x[i] != x[i] ? x[i] : lane[0];     \
     T most = lane[0];                                                                      \
+    for (; i < n; i++) most = x[i] better most || x[i] != x[i] ? x[i] : most;              \
     for (int j = 1; j < TL_LANES; j++) {                                                   \
       most = lane[j] better most || lane[j] != lane[j] ? lane[j] : most;                   \
     }                                                                                      \
@@ -72,7 +78,7 @@ enum { SUM_BLOCK = 64 * TL_LANES };
     TL_INDEPENDENT                                                                         \
     for (size_t i = 0; i < n; i++) {                                                       \
       double v = (double)x[i];                                                             \
-      most[i] = v better most[i] || v != v ? v : most[i];                                  \
+      most[i] = ((v better most[i]) | (v != v)) ? v : most[i];                                  \
     }                                                                                      \
   }
 
