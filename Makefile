@@ -136,7 +136,8 @@ bench: all $(BENCH) ## measure, against baselines built or run beside the progra
 	$(Q)TENSORLUA=$(PROGRAM) BENCH_BUILD=$(B)/bench $(PROGRAM) tests/bench/run.lua
 
 # The limits are given their best: this machine's instructions and any order of the arithmetic.
-$(B)/tests/bench/%.o: private EXTRA := -Ofast -march=native
+$(B)/tests/bench/%.o: private EXTRA := -Ofast -march=native \
+  $(if $(filter x86_64-%,$(MACHINE)),-mprefer-vector-width=512)
 
 $(B)/bench/%: $(B)/tests/bench/%.o $(B)/link.stamp
 	@mkdir -p $(@D); $(say) LINK $@

@@ -2,7 +2,6 @@
 local report = {}
 
 local SCALES = {ns = 1e9, us = 1e6, ms = 1e3, MiB = 1}
-local PEERS = {"numpy", "torch"}
 
 -- Median, least and most of a list, or nothing.
 function report.summary(values)
@@ -37,17 +36,19 @@ local function time(seconds)
 end
 
 local function ratio(numerator, denominator)
-  return numerator and denominator and digits(numerator / denominator) or "-"
+  if not numerator or not denominator then return "-" end
+  local value = numerator / denominator
+  return value < 0.01 and ("%.4f"):format(value) or digits(value)
 end
 
 local function line(...)
-  local text = ("%-31s %-3s %7s %-14s %7s %5s %7s %6s %7s %6s"):format(...)
+  local text = ("%-31s %-3s %6s %-13s %7s %6s %7s %6s %7s %6s"):format(...)
   print((text:gsub("%s+$", "")))
 end
 
 -- rows: title, unit, and for here, limit, numpy, torch a summary or nil.
 function report.workloads(rows)
-  line("workload", "", "here", "  spread", "limit", "x", "NumPy", "x", "PyTorch", "x")
+  line("workload", "", "here", "spread", "limit", "x", "NumPy", "x", "PyTorch", "x")
   print(("-"):rep(100))
   for _, row in ipairs(rows) do
     local here = row.here
@@ -70,11 +71,12 @@ function report.growth(growth, medians)
   print(table.concat(head, " "))
   print(("-"):rep(98))
   for _, cost in ipairs(growth.costs) do
-    for i, who in ipairs {"here", "numpy", "torch"} do
-      local label = ({here = "here", numpy = "NumPy", torch = "PyTorch"})[who]
+    for i, column in ipairs {{"here", "here"}, {"numpy", "NumPy"}, {"torch", "PyTorch"}} do
+      local who, label = table.unpack(column)
       local cells = {("%-8s %-8s"):format(i == 1 and cost.title or "", label)}
       for _, size in ipairs(growth.sizes) do
-        cells[#cells + 1] = ("%8s"):format(time(medians(who, ("grow.%s.%d"):format(cost.name, size))))
+        local seconds = medians(who, ("grow.%s.%d"):format(cost.name, size))
+        cells[#cells + 1] = ("%8s"):format(time(seconds))
       end
       print(table.concat(cells, " "))
     end
@@ -87,13 +89,15 @@ end
 -- Tables with numbers from 1 are arrays; the others are objects, by name.
 local function json(value, indent)
   if type(value) == "string" then return '"' .. value:gsub('[%c"\\]', "") .. '"' end
-  if type(value) ~= "table" then return math.type(value) and ("%.9g"):format(value) or tostring(value) end
+  if type(value) == "number" then return ("%.9g"):format(value) end
   local inner, parts = indent .. "  ", {}
   if #value > 0 then
     for _, element in ipairs(value) do parts[#parts + 1] = inner .. json(element, inner) end
     return "[\n" .. table.concat(parts, ",\n") .. "\n" .. indent .. "]"
   end
-  for key, field in pairs(value) do parts[#parts + 1] = ('"%s": %s'):format(key, json(field, inner)) end
+  for key, field in pairs(value) do
+    parts[#parts + 1] = ('"%s": %s'):format(key, json(field, inner))
+  end
   table.sort(parts)
   return "{" .. table.concat(parts, ", ") .. "}"
 end

@@ -80,8 +80,8 @@ end
 
 local load_before = load_average()
 for round = 1, rounds do
+  io.stderr:write(("round %d of %d\n"):format(round, rounds))
   for _, one in ipairs(who) do
-    io.stderr:write(("\rround %d of %d: %-6s"):format(round, rounds, one.key))
     for _, command in ipairs(one.commands) do
       local text = read(command) or error("bench: cannot run " .. command, 0)
       for name, value in text:gmatch("(%S+) (%S+)\n") do note(one.key, name, value) end
@@ -98,12 +98,10 @@ end
 for _, case in ipairs {{"1 2 10000000", "temporaries.small"},
                        {"1024 1024 10000", "temporaries.large"}} do
   if case[2]:find(only, 1, true) then
-    io.stderr:write(("\r%-20s"):format(case[2]))
     local _, mebibytes = spawn(1, program .. " tests/bench/temporaries.lua " .. case[1])
     note("here", case[2], mebibytes)
   end
 end
-io.stderr:write(("\r%-20s\r"):format(""))
 
 -- ---- the report ---------------------------------------------------------------------------------
 
@@ -130,7 +128,7 @@ local function version_of(peer)
 end
 print(("%d threads, medians of %d rounds; %s, %s; load %.2f before, %.2f after"):format(threads,
   rounds, version_of(peers[1]), version_of(peers[2]), load_before or 0, load_average() or 0))
-print("x: how many times the limit's time is taken here, and how many times ours the peers take")
+print("x: the time here in times of the limit's; the time of a peer in times of that here")
 print()
 report.workloads(rows)
 

@@ -18,10 +18,11 @@ enum { BLOCK = 1024, LARGE = 10000000, WARM = 1000000, ROWS = 4096 };
 /* Computes one block of `n` elements; a reduction leaves one element. */
 typedef void kernel(float *restrict out, const float *restrict x, const float *restrict y, int n);
 
-#define EACH(name, formula)                                                          \
-  static void name(float *restrict out, const float *restrict x, const float *restrict y, int n) { \
-    for (int i = 0; i < n; i++) out[i] = (formula);                                  \
-    (void)y;                                                                         \
+#define EACH(name, formula)                                                           \
+  static void name(float *restrict out, const float *restrict x, const float *restrict y, \
+                   int n) {                                                            \
+    for (int i = 0; i < n; i++) out[i] = (formula);                                    \
+    (void)y;                                                                           \
   }
 EACH(loop_copy, x[i])
 EACH(loop_xy2, x[i] * y[i] + 2)
@@ -54,7 +55,7 @@ typedef struct {
   int reduces;
 } workload;
 
-/* ---- a few threads that run a workload together ------------------------------------------------ */
+/* Threads that run a workload together: `begin`, each its part, `end`. */
 
 static float *in_x, *in_y, *result;
 static int threads;
@@ -106,8 +107,6 @@ static void run(void *context) {
   pthread_barrier_wait(&end);
 }
 
-/* ------------------------------------------------------------------------------------------------ */
-
 static float *huge_buffer(void) {
   size_t bytes = ((size_t)LARGE * sizeof(float) + (1u << 21)) & ~(((size_t)1 << 21) - 1);
   float *buffer = aligned_alloc((size_t)1 << 21, bytes);
@@ -152,7 +151,6 @@ int main(int argc, char **argv) {
     streaming = !w->reduces;
     double past_caches = streaming ? bench_best(run, w) : best;
     printf("%s %.9f\n", w->name, past_caches < best ? past_caches : best);
-    if (getenv("BENCH_DEBUG")) printf("  %.9f %.9f\n", best, past_caches);
   }
   finished = 1;
   if (threads > 1) pthread_barrier_wait(&begin);

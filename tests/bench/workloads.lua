@@ -30,7 +30,7 @@ workload("warmup", "warm-up, with sync()", "ms", function() return warmup end,
 
 for _, case in ipairs {{64, 1000}, {128, 300}, {256, 50}, {512, 5}, {1024, 1}, {2048, 1}} do
   local size, per = case[1], case[2]
-  workload("mm." .. size, ("product of %dx%d"):format(size, size), "us", function()
+  workload("mm." .. size, ("product of %dx%d"):format(size, size), size < 512 and "us" or "ms", function()
     local a, b = tensor.randn(size, size), tensor.randn(size, size)
     return times(per, function() a:mm(b):wait() end)
   end, {per = per, limit = "bare product, all cores"})
@@ -99,11 +99,11 @@ workload("read", "blocked read, (x + 1):item()", "us", function()
   local x = tensor.ones(1)
   return times(5000, function() return (x + 1):item() end)
 end, {per = 5000})
-workload("loop.sync", "10,000 times x + 1, synchronous", "ms", function()
+workload("loop.sync", "x + 1, 10,000 times, waiting", "ms", function()
   local x = tensor.ones(1, 2)
   return times(10000, function() local y = (x + 1):wait() end)
 end)
-workload("loop.async", "10,000 times x + 1, asynchronous", "ms", function()
+workload("loop.async", "x + 1, 10,000 times, no waiting", "ms", function()
   local x = tensor.ones(1, 2)
   return times(10000, function() local y = x + 1 end)
 end)
@@ -111,7 +111,7 @@ end)
 -- ---- how cost grows with size -------------------------------------------------------------------
 
 local growth = {costs = {}, sizes = {}, rows = {}}
-for exponent = 0, 8 do growth.sizes[#growth.sizes + 1] = 10 ^ exponent // 1 | 0 end
+for exponent = 0, 8 do growth.sizes[#growth.sizes + 1] = math.tointeger(10 ^ exponent) end
 
 local function grows(name, title, f)
   local cost = {name = name, title = title}

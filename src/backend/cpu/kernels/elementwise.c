@@ -35,7 +35,7 @@ TL_INLINE double floor_mod_float64(double x, double y) {
 /* The loop runs over whole vectors; the rest goes through the same code in padded copies, since the
  * scalar functions of libm round differently from the vector ones. */
 #define UNARY(function, T, formula)                                                 \
-  TL_INLINE void function##_loop(T *out, const T *a, size_t n) {                    \
+  TL_COMPILED_ONCE void function##_loop(T *out, const T *a, size_t n) {             \
     TL_INDEPENDENT                                                                  \
     for (size_t i = 0; i < n / TL_LANES * TL_LANES; i++) {                          \
       T x = a[i];                                                                   \
@@ -58,7 +58,7 @@ TL_INLINE double floor_mod_float64(double x, double y) {
 
 /* step_a and step_b: 1 for a block, 0 for one value. */
 #define BINARY_FORM(function, T, step_a, step_b, formula)                           \
-  TL_INLINE void function##_loop(T *out, const T *a, const T *b, size_t n) {        \
+  TL_COMPILED_ONCE void function##_loop(T *out, const T *a, const T *b, size_t n) { \
     const T a0 = a[0], b0 = b[0];                                                   \
     TL_INDEPENDENT                                                                  \
     for (size_t i = 0; i < n / TL_LANES * TL_LANES; i++) {                          \
