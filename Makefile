@@ -174,7 +174,7 @@ test: deps-test ## install what is missing for the tests, build, and run them al
 
 check: all $(C_TESTS) ## build and run the tests without looking for dependencies
 	$(if $(skipped),@echo '  skipped $(skipped): no curand.h in $(CUDA_HOME)')
-	$(Q)TENSORLUA=$(PROGRAM) $(SAN_ENV_$(SAN)) .ci/suites $(B)/tests $(C_TESTS) $(LUA_TESTS)
+	$(Q)TENSORLUA=$(PROGRAM) TENSORLUA_TEST_SAN=$(SAN) $(SAN_ENV_$(SAN)) .ci/suites $(B)/tests $(C_TESTS) $(LUA_TESTS)
 
 $(B)/tests/%: $(B)/tests/c/%.o $(LIB_OBJ) $(B)/link.stamp
 	@$(say) LINK $@
