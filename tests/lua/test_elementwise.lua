@@ -414,4 +414,29 @@ function TestMetamethods:test_too_many_arguments()
   end
 end
 
+TestTiles = {}
+
+-- Transposed operands are read tile by tile where the sizes allow it, and element by element where
+-- they do not.
+function TestTiles:test_transposed_operands()
+  for _, size in ipairs {{96, 160}, {160, 96}, {30, 120}, {97, 101}, {16, 1000}, {4, 8}} do
+    local rows, columns = size[1], size[2]
+    local x, y = tensor.arange(rows * columns):reshape(rows, columns), tensor.rand(columns, rows)
+    local xs, ys = x:totable(), y:totable()
+    local sums, copy = (x + y:t()):totable(), x:t():clone():totable()
+    local both = (x:t() * y):totable()
+    x:t():add_(y)
+    local added = x:totable()
+    for i = 1, rows do
+      for j = 1, columns do
+        local sum = string.unpack("f", string.pack("f", xs[i][j] + ys[j][i]))
+        if sums[i][j] ~= sum or added[i][j] ~= sum or copy[j][i] ~= xs[i][j] or
+          both[j][i] ~= string.unpack("f", string.pack("f", xs[i][j] * ys[j][i])) then
+          lu.fail(("%dx%d: element %d, %d"):format(rows, columns, i, j))
+        end
+      end
+    end
+  end
+end
+
 os.exit(lu.LuaUnit.run())

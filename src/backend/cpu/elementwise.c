@@ -179,7 +179,9 @@ void tl_evaluate(tl_evaluator *evaluator, int64_t at, size_t n, void **registers
 
 void tl_elementwise_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk) {
   tl_evaluator evaluator;
-  tl_evaluator_init(&evaluator, cpu, command->parameters, command->operands, command->noperands,
+  tl_tiles tiles;
+  const tl_operand *operands = tl_tiles_make(command, &tiles) ? tiles.operands : command->operands;
+  tl_evaluator_init(&evaluator, cpu, command->parameters, operands, command->noperands,
                     TL_IMMEDIATE);
   int64_t first, count;
   tl_chunk_range(tl_operand_numel(&command->operands[0]), command->chunks, chunk, &first, &count);

@@ -43,6 +43,17 @@ void tl_load_block(const tl_cpu *cpu, void *to, tl_dtype dtype, const tl_operand
 void tl_store_block(const tl_cpu *cpu, const tl_operand *to, int64_t first, int64_t count,
                     const void *from, tl_dtype dtype);
 
+/* The operands of an element-wise command seen as tiles of a few rows and columns, so that one that
+ * is transposed to the others is read a cache line at a time.  The same elements in another order. */
+typedef struct tl_tiles {
+  tl_operand operands[TL_MAX_OUTPUTS + TL_MAX_INPUTS];
+  int64_t shape[TL_MAX_DIMS];
+  int64_t stride[TL_MAX_OUTPUTS + TL_MAX_INPUTS][TL_MAX_DIMS];
+} tl_tiles;
+
+/* False when there is nothing to gain, or the sizes have no fitting divisors. */
+bool tl_tiles_make(const tl_command *command, tl_tiles *tiles);
+
 /* Where a register's values are while a block is computed. */
 typedef struct tl_place {
   int block;                /* in the scratch, or -1: */
