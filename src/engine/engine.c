@@ -256,7 +256,9 @@ tl_status tl_engine_wait(tl_engine *engine, tl_storage *storage, tl_error *error
   if (!has_value(storage)) {
     ask_for(engine, storage);
     publish(engine, QUIETLY);
-    if (!help(engine, has_value, storage, storage, engine->options.interrupted)) return interrupted(error);
+    if (!help(engine, has_value, storage, storage, engine->options.interrupted)) {
+      return interrupted(error);
+    }
   }
   return storage->poison ? mark_seen(storage->poison, error) : TL_OK;
 }

@@ -1,4 +1,5 @@
-/* The engine: takes commands from one thread, runs them on its own, and tells when a value is there.
+/* The engine: takes commands from one thread, runs them on its own, and tells when a value is
+ * there.
  *
  * All functions are for the one thread that made the engine (the frontend), and none but those that
  * say so waits.  Errors come as a tl_status and a sentence. */

@@ -1,6 +1,6 @@
 /* Execution of one command on one or several lanes: its buffers, its errors, its value.
  *
- * begin once, then each chunk once, then end once; tl_execute_command does it all on this thread. */
+ * begin once, then each chunk once, then end once; tl_execute_command does it all on one thread. */
 #ifndef TL_ENGINE_EXECUTE_H
 #define TL_ENGINE_EXECUTE_H
 

@@ -208,7 +208,8 @@ static int count_stored(const tl_fusion *fusion, const tl_group *group) {
 static bool add(tl_group *group, const tl_command *command) {
   const tl_program *program = program_of(command);
   const tl_operand *out = &command->operands[0];
-  if (group->nresults == TL_MAX_STEPS || group->nsteps + program->nsteps > TL_MAX_STEPS) return false;
+  if (group->nresults == TL_MAX_STEPS) return false;
+  if (group->nsteps + program->nsteps > TL_MAX_STEPS) return false;
   if (group->nresults > 0 && program->dtype != group->dtype) return false;
   group->dtype = (tl_dtype)program->dtype;
   if (!adopt_shape(group, out)) return false;
@@ -284,8 +285,8 @@ static void add_operand(tl_fused *fused, const tl_operand *operand, const int64_
   command->operands[i].access = (uint8_t)access;
 }
 
-/* The command that computes some results of the group, `of` standing for it in errors.  When `of` is
- * the group's reduction, that too. */
+/* The command that computes some results of the group, `of` standing for it in errors.  When `of`
+ * is the group's reduction, that too. */
 static void emit(const tl_group *group, const tl_slice *slice, int noutputs,
                  const tl_result *const *outputs, const tl_command *of, tl_fused *fused) {
   tl_command *command = tl_fused_command(fused);

@@ -142,7 +142,8 @@ static void fuse(tl_scheduler *s, tl_unit *unit, tl_command *command, uint64_t p
       if (nreleases == TL_MAX_STEPS) break;
       releases[nreleases++] = another; /* taken if another command joins */
     } else {
-      joined = tl_fusion_applies(&s->fusion, another) && !tl_fusion_in_the_way(&s->fusion, another) &&
+      joined = tl_fusion_applies(&s->fusion, another) &&
+               !tl_fusion_in_the_way(&s->fusion, another) &&
                tl_group_add(&s->fusion, &group, another);
       if (!joined && !tl_group_reduce(&s->fusion, &group, another)) break;
       while (nreleases > 0) tl_group_release(&group, releases[--nreleases]);

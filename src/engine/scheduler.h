@@ -58,7 +58,7 @@ typedef struct tl_scheduler {
   tl_failure *failures, **failures_end; /* retired, in program order */
   bool nameless_failure;                /* one retired that there was no memory to describe */
 
-  alignas(64) atomic_uint awake; /* lanes not asleep: they run, or look for work before they sleep */
+  alignas(64) atomic_uint awake; /* lanes that run, or that will look for work before they sleep */
   atomic_uint events;            /* changes when there is something new to run */
 } tl_scheduler;
 
@@ -87,8 +87,8 @@ typedef struct tl_wait {
 
 bool tl_scheduler_help(tl_scheduler *scheduler, tl_lane *lane, const tl_wait *wait);
 
-/* After commands were published: wakes a lane when none is awake, or when one more may run and those
- * that are awake do not keep up; `urgent`: in any case when one more may run. */
+/* After commands were published: wakes a lane when none is awake; `urgent`: also when one more may
+ * run, since those that are awake do not keep up. */
 void tl_scheduler_notify(tl_scheduler *scheduler, bool urgent);
 
 /* How many lanes may run at once. */

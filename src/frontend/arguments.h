@@ -34,8 +34,8 @@ int64_t tl_check_integer(lua_State *L, int index, const char *name);
 /* At most `most` arguments; nil behind them does not count. */
 void tl_check_count(lua_State *L, int most, const char *name);
 
-/* A value of a wrong type as a message names it: by its type, or a number itself; and a wrong value:
- * text, numbers and booleans themselves. */
+/* A value of a wrong type as a message names it: by its type, or a number itself; and a wrong
+ * value: text, numbers and booleans themselves. */
 const char *tl_describe(lua_State *L, int index);
 const char *tl_describe_value(lua_State *L, int index);
 

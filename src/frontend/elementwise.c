@@ -6,7 +6,8 @@
 static int unary(lua_State *L, tl_op op) {
   const char *name = tl_ops[op].name;
   const tl_tensor *x = tl_tensor_check(L, 1, name);
-  if (lua_gettop(L) > 1 && !lua_rawequal(L, 1, 2)) tl_check_count(L, 1, name); /* -x gives x twice */
+  /* -x gives x twice */
+  if (lua_gettop(L) > 1 && !lua_rawequal(L, 1, 2)) tl_check_count(L, 1, name);
   tl_view view;
   tl_view_make_like(&view, (tl_dtype)x->view.dtype, &x->view);
   tl_tensor *out = tl_tensor_new(L, &view, name);

@@ -17,7 +17,7 @@ typedef struct tl_embedded {
 extern const tl_embedded tl_embedded_files[];
 
 /* Pushes what the module returns, loading it the first time: its chunk is called with its name and
- * a table of the library and what is internal to it.  Raises when it cannot.  The caller is a function of the library. */
+ * a table of the library and what is internal to it.  Raises when it cannot. */
 void tl_embedded_require(lua_State *L, const char *module);
 
 #endif

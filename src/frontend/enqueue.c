@@ -47,9 +47,9 @@ void tl_enqueue_step(lua_State *L, tl_op op, tl_tensor *out, bool fresh, tl_dtyp
   const tl_tensor *tensors[TL_MAX_LOOP_VIEWS] = {out};
   const tl_view *views[TL_MAX_LOOP_VIEWS] = {&out->view};
   for (int i = 0; i < ninputs; i++) {
-    tensors[i + 1] = conflicts(out, inputs[i])
-                         ? tl_enqueue_copy(L, TL_OP_clone, inputs[i], (tl_dtype)inputs[i]->view.dtype)
-                         : inputs[i];
+    tl_dtype own = (tl_dtype)inputs[i]->view.dtype;
+    tensors[i + 1] = conflicts(out, inputs[i]) ? tl_enqueue_copy(L, TL_OP_clone, inputs[i], own)
+                                               : inputs[i];
     views[i + 1] = &tensors[i + 1]->view;
   }
   int nviews = ninputs + 1;

@@ -12,8 +12,8 @@ void tl_enqueue(lua_State *L, tl_draft *draft);
 tl_operand tl_operand_of(const tl_tensor *tensor, const tl_view *view, int access);
 
 /* out = step over `inputs` (at most 2, each broadcasting to out's shape), computed in `dtype`.
- * step NULL copies the one input.  `fresh`: out was just made and is overwritten whole.  Inputs that
- * overlap what is written, other than element by element, are copied first. */
+ * step NULL copies the one input.  `fresh`: out was just made and is overwritten whole.  Inputs
+ * that overlap what is written, other than element by element, are copied first. */
 void tl_enqueue_step(lua_State *L, tl_op op, tl_tensor *out, bool fresh, tl_dtype dtype,
                      const tl_step *step, int ninputs, const tl_tensor *const *inputs);
 

@@ -4,7 +4,7 @@
 -- budget.  BENCH_ONLY, part of a name, picks workloads; BENCH_SIZES=0 leaves out the growing sizes.
 local workloads = dofile("tests/bench/workloads.lua")
 local ONLY = os.getenv("BENCH_ONLY") or ""
-local BUDGET, BUDGET_SIZES = 0.1, 0.02 -- seconds
+local BUDGET, BUDGET_SIZES = 0.1, 0.05 -- seconds
 
 function print() end -- benchmark()'s lines are not wanted here
 

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-BUDGET, BUDGET_SIZES = 0.1, 0.02  # seconds
+BUDGET, BUDGET_SIZES = 0.1, 0.05  # seconds
 LARGE, WARM = 10000000, 1000000
 ROWS, COLUMNS = 4096, 1024
 

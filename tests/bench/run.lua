@@ -2,8 +2,9 @@
 -- in C and bare BLAS set.  All are measured in one run, each in a process of its own once a round,
 -- so that what else the machine does falls on all of them; a figure is the median of the rounds.
 --
--- TENSORLUA is the program, BENCH_BUILD the folder of the helpers in C.  BENCH_ROUNDS (5) rounds;
--- BENCH_SIZES=0 leaves out how costs grow with size; BENCH_ONLY=mm measures what has that in its name.
+-- TENSORLUA is the program, BENCH_BUILD the folder of the helpers in C.  BENCH_ROUNDS is how many
+-- rounds (5); BENCH_SIZES=0 leaves out how costs grow with size; BENCH_ONLY=mm measures only what
+-- has that in its name.
 local report = dofile("tests/bench/report.lua")
 local workloads = dofile("tests/bench/workloads.lua")
 
@@ -17,12 +18,24 @@ local threads = tensor.get_num_threads()
 local function read(command)
   local pipe = assert(io.popen(command))
   local text = pipe:read("a")
-  return pipe:close() and text or nil
+  local succeeded = pipe:close()
+  return succeeded and text or nil, text
 end
 
-local function load_average()
-  local text = read("cat /proc/loadavg 2>/dev/null")
-  return text and tonumber(text:match("%S+"))
+-- Ticks that all processes of the machine took, those of this one and its children, and all there
+-- were, or nothing where /proc does not tell.
+local function processor_ticks()
+  local machine = read("head -n 1 /proc/stat 2>/dev/null")
+  local file = io.open("/proc/self/stat")
+  if not machine or not file then return nil end
+  local own = file:read("a"):match("%) %S" .. (" %S+"):rep(10) .. "(.*)")
+  file:close()
+  local counts, ours = {}, 0
+  for count in machine:gmatch("%d+") do counts[#counts + 1] = tonumber(count) end
+  for count in own:match("%S+ %S+ %S+ %S+"):gmatch("%d+") do ours = ours + tonumber(count) end
+  local user, nice, system, idle, iowait, irq, softirq, steal = table.unpack(counts)
+  local busy = user + nice + system + irq + softirq + steal
+  return busy, ours, busy + idle + iowait
 end
 
 -- ---- who is measured ----------------------------------------------------------------------------
@@ -78,12 +91,13 @@ local function spawn(count, command)
   if text then return text:match("(%S+) (%S+)") end
 end
 
-local load_before = load_average()
+local busy_before, own_before, all_before = processor_ticks()
 for round = 1, rounds do
   io.stderr:write(("round %d of %d\n"):format(round, rounds))
   for _, one in ipairs(who) do
     for _, command in ipairs(one.commands) do
-      local text = read(command) or error("bench: cannot run " .. command, 0)
+      local succeeded, text = read(command)
+      if not succeeded then io.stderr:write("bench: failed: ", command, "\n") end
       for name, value in text:gmatch("(%S+) (%S+)\n") do note(one.key, name, value) end
     end
     if ("start"):find(only, 1, true) and starts[one.key] then
@@ -101,6 +115,13 @@ for _, case in ipairs {{"1 2 10000000", "temporaries.small"},
     local _, mebibytes = spawn(1, program .. " tests/bench/temporaries.lua " .. case[1])
     note("here", case[2], mebibytes)
   end
+end
+
+-- The share of the cores' time that went to others, who make all figures worse.
+local others
+if busy_before then
+  local busy, own, all = processor_ticks()
+  others = ((busy - busy_before) - (own - own_before)) / (all - all_before)
 end
 
 -- ---- the report ---------------------------------------------------------------------------------
@@ -124,10 +145,10 @@ row("temporaries.large", "10,000 temporaries of 4 MiB", "MiB")
 
 local function version_of(peer)
   return peer.version and ("%s %s"):format(peer.title, peer.version)
-    or ("no %s here"):format(peer.title)
+    or ("no %s"):format(peer.title)
 end
-print(("%d threads, medians of %d rounds; %s, %s; load %.2f before, %.2f after"):format(threads,
-  rounds, version_of(peers[1]), version_of(peers[2]), load_before or 0, load_average() or 0))
+print(("%d threads, medians of %d rounds; %s, %s%s"):format(threads, rounds, version_of(peers[1]),
+  version_of(peers[2]), others and ("; others took %.0f%% of the cores"):format(100 * others) or ""))
 print("x: the time here in times of the limit's; the time of a peer in times of that here")
 print()
 report.workloads(rows)
@@ -150,7 +171,8 @@ end
 
 local path = helpers .. "/bench.json"
 report.write(path, {
-  threads = threads, rounds = rounds, load_before = load_before, load_after = load_average(),
-  numpy = peers[1].version, torch = peers[2].version, workloads = rows, sizes = grown,
+  threads = threads, rounds = rounds, others = others,
+  numpy = peers[1].version, torch = peers[2].version,
+  workloads = rows, sizes = sizes and grown or nil,
 })
 print("\nlimits: bare BLAS or one loop in C, of the same run; all in " .. path)

@@ -30,7 +30,8 @@ workload("warmup", "warm-up, with sync()", "ms", function() return warmup end,
 
 for _, case in ipairs {{64, 1000}, {128, 300}, {256, 50}, {512, 5}, {1024, 1}, {2048, 1}} do
   local size, per = case[1], case[2]
-  workload("mm." .. size, ("product of %dx%d"):format(size, size), size < 512 and "us" or "ms", function()
+  local title, unit = ("product of %dx%d"):format(size, size), size < 512 and "us" or "ms"
+  workload("mm." .. size, title, unit, function()
     local a, b = tensor.randn(size, size), tensor.randn(size, size)
     return times(per, function() a:mm(b):wait() end)
   end, {per = per, limit = "bare product, all cores"})

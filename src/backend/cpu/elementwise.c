@@ -102,8 +102,9 @@ static void lay_out(const tl_evaluator *evaluator, tl_layout *layout) {
   for (int o = 0; o < program->noutputs; o++) {
     int r = program->outputs[o];
     last_use[r] = program->nsteps; /* stored at the end */
-    layout->streams[o] = is_in_place(&outputs[o], dtype) && is_streamed(evaluator, &outputs[o]);
-    if (is_in_place(&outputs[o], dtype) && !layout->streams[o]) layout->place[r].direct = &outputs[o];
+    bool in_place = is_in_place(&outputs[o], dtype);
+    layout->streams[o] = in_place && is_streamed(evaluator, &outputs[o]);
+    if (in_place && !layout->streams[o]) layout->place[r].direct = &outputs[o];
   }
   bool used[TL_MAX_REGISTERS] = {false};
   int nblocks = 0;

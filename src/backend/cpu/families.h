@@ -1,5 +1,5 @@
-/* The families of operators: for each, its plan and how a chunk of it runs.  The functions are those
- * of backend.h. */
+/* The families of operators: for each, its plan and how a chunk of it runs.  The functions are
+ * those of backend.h. */
 #ifndef TL_CPU_FAMILIES_H
 #define TL_CPU_FAMILIES_H
 
@@ -43,8 +43,9 @@ void tl_load_block(const tl_cpu *cpu, void *to, tl_dtype dtype, const tl_operand
 void tl_store_block(const tl_cpu *cpu, const tl_operand *to, int64_t first, int64_t count,
                     const void *from, tl_dtype dtype);
 
-/* The operands of an element-wise command seen as tiles of a few rows and columns, so that one that
- * is transposed to the others is read a cache line at a time.  The same elements in another order. */
+/* The operands of an element-wise command seen as tiles of a few rows and columns, so that one
+ * that is transposed to the others is read a cache line at a time: the same elements in another
+ * order. */
 typedef struct tl_tiles {
   tl_operand operands[TL_MAX_OUTPUTS + TL_MAX_INPUTS];
   int64_t shape[TL_MAX_DIMS];

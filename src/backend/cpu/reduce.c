@@ -171,9 +171,9 @@ static void reduce_columns(const tl_cpu *cpu, const tl_command *command, const t
   int64_t size = (int64_t)tl_dtype_size(dtype);
   int kept = r->out->ndim;
   int64_t width = r->in->shape[kept - 1], step = r->in->stride[kept], first_row, rows;
-  void (*add)(double *, const void *, size_t) = command->op == TL_OP_max   ? kernels->max_columns[dtype]
-                                                : command->op == TL_OP_min ? kernels->min_columns[dtype]
-                                                                           : kernels->sum_columns[dtype];
+  void (*add)(double *, const void *, size_t) = kernels->sum_columns[dtype];
+  if (command->op == TL_OP_max) add = kernels->max_columns[dtype];
+  if (command->op == TL_OP_min) add = kernels->min_columns[dtype];
   tl_view kept_view = {.ndim = (uint8_t)kept};
   for (int d = 0; d < kept; d++) {
     kept_view.shape[d] = r->in->shape[d];
