@@ -147,8 +147,9 @@ local function version_of(peer)
   return peer.version and ("%s %s"):format(peer.title, peer.version)
     or ("no %s"):format(peer.title)
 end
-print(("%d threads, medians of %d rounds; %s, %s%s"):format(threads, rounds, version_of(peers[1]),
-  version_of(peers[2]), others and ("; others took %.0f%% of the cores"):format(100 * others) or ""))
+print(("%d threads, medians of %d rounds; %s, %s"):format(threads, rounds, version_of(peers[1]),
+  version_of(peers[2])))
+if others then print(("others took %.0f%% of the cores' time meanwhile"):format(100 * others)) end
 print("x: the time here in times of the limit's; the time of a peer in times of that here")
 print()
 report.workloads(rows)

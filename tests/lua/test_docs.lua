@@ -66,7 +66,10 @@ end
 
 TestDocs = {}
 
-for _, path in ipairs {"README.md"} do
+local paths = {"README.md"}
+for path in io.popen("ls docs/*.md"):lines() do paths[#paths + 1] = path end
+
+for _, path in ipairs(paths) do
   TestDocs["test_" .. path] = function()
     local examples = 0
     for_each_block(read(path), function(code, options, output)
@@ -78,7 +81,7 @@ for _, path in ipairs {"README.md"} do
         lu.assertNil(printed:match("tensorlua: "), printed)
       end
     end)
-    lu.assertTrue(examples >= 3)
+    lu.assertTrue(examples > 0)
   end
 end
 
