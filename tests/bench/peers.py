@@ -137,8 +137,8 @@ COSTS = {
     "randn": lambda lib, x, y: lib.randn(len(x)),
 }
 SIZES = {}
-for name, f in COSTS.items():
-    for size in (10 ** exponent for exponent in range(9)):
+for size in (10 ** exponent for exponent in range(9)):
+    for name, f in COSTS.items():
         count = max(1, 10000 // size)
         SIZES[f"grow.{name}.{size}"] = (
             count, lambda lib, f=f, s=size, n=count: grow(lib, f, s, n))

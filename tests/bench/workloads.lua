@@ -111,28 +111,27 @@ end)
 
 -- ---- how cost grows with size -------------------------------------------------------------------
 
-local growth = {costs = {}, sizes = {}, rows = {}}
-for exponent = 0, 8 do growth.sizes[#growth.sizes + 1] = math.tointeger(10 ^ exponent) end
+local costs = {
+  {name = "add", title = "x + 1", run = function(x) return x + 1 end},
+  {name = "xy2", title = "x*y + 2", run = function(x, y) return x * y + 2 end},
+  {name = "exp", title = "exp", run = function(x) return x:exp() end},
+  {name = "sum", title = "sum", run = function(x) return x:sum() end},
+  {name = "randn", title = "randn", run = function(x) return tensor.randn(#x) end},
+}
+local growth = {costs = costs, sizes = {}, rows = {}}
 
-local function grows(name, title, f)
-  local cost = {name = name, title = title}
-  growth.costs[#growth.costs + 1] = cost
-  for _, size in ipairs(growth.sizes) do
-    local per = math.max(1, 10000 // size)
-    growth.rows[#growth.rows + 1] = {
-      name = ("grow.%s.%d"):format(name, size), per = per,
-      make = function()
-        local x, y = tensor.ones(size), tensor.ones(size)
-        return times(per, function() return f(x, y, size) end)
-      end,
-    }
+-- The largest come last: the system is busy for a while with the memory that they gave back.
+for exponent = 0, 8 do
+  local size = math.tointeger(10 ^ exponent)
+  growth.sizes[#growth.sizes + 1] = size
+  for _, cost in ipairs(costs) do
+    local row = {name = ("grow.%s.%d"):format(cost.name, size), per = math.max(1, 10000 // size)}
+    function row.make()
+      local x, y = tensor.ones(size), tensor.ones(size)
+      return times(row.per, function() return cost.run(x, y) end)
+    end
+    growth.rows[#growth.rows + 1] = row
   end
 end
-
-grows("add", "x + 1", function(x) return x + 1 end)
-grows("xy2", "x*y + 2", function(x, y) return x * y + 2 end)
-grows("exp", "exp", function(x) return x:exp() end)
-grows("sum", "sum", function(x) return x:sum() end)
-grows("randn", "randn", function(_, _, size) return tensor.randn(size) end)
 
 return {rows = rows, growth = growth}
