@@ -33,13 +33,20 @@ static void copy_view(tl_view *to, const tl_view *from) {
   memcpy(to->stride, from->stride, bytes);
 }
 
-tl_tensor *tl_tensor_push(lua_State *L, const tl_view *view) {
+static inline tl_tensor *push_closed(lua_State *L, const tl_view *view) {
   tl_tensor *tensor = lua_newuserdatauv(L, sizeof *tensor, 0);
   tensor->tag = &tensor_tag;
   tensor->storage = NULL;
-  copy_view(&tensor->view, view);
   lua_pushvalue(L, lua_upvalueindex(TL_UPVALUE_METATABLE));
   lua_setmetatable(L, -2);
+  copy_view(&tensor->view, view);
+  return tensor;
+}
+
+tl_tensor *tl_tensor_push(lua_State *L, const tl_view *view) { return push_closed(L, view); }
+
+static tl_tensor *tell_trace(lua_State *L, tl_context *context, tl_tensor *tensor) {
+  if (tl_trace_is_active(context)) tl_trace_add_storage(L, context, tensor->storage);
   return tensor;
 }
 
@@ -48,7 +55,7 @@ tl_tensor *tl_tensor_new(lua_State *L, const tl_view *view, const char *name) {
   tl_engine *engine = tl_context_engine(L, context);
   size_t bytes = (size_t)tl_view_numel(view) * tl_dtype_size((tl_dtype)view->dtype);
   tl_context_charge(L, context, bytes);
-  tl_tensor *tensor = tl_tensor_push(L, view);
+  tl_tensor *tensor = push_closed(L, view);
   tl_error error;
   tl_status status = tl_engine_storage(engine, bytes, &tensor->storage, &error);
   if (status == TL_NO_MEMORY) { /* some of it may be garbage */
@@ -58,14 +65,11 @@ tl_tensor *tl_tensor_new(lua_State *L, const tl_view *view, const char *name) {
   if (status == TL_INTERRUPTED) tl_raise(L, &error);
   if (status != TL_OK) tl_fail(L, "%s: %s", name, error.text);
   context->live += bytes;
-  if (context->trace && tl_trace_is_active(context)) {
-    tl_trace_add_storage(L, context, tensor->storage);
-  }
-  return tensor;
+  return context->trace ? tell_trace(L, context, tensor) : tensor;
 }
 
 tl_tensor *tl_tensor_alias(lua_State *L, const tl_tensor *tensor, const tl_view *view) {
-  tl_tensor *alias = tl_tensor_push(L, view);
+  tl_tensor *alias = push_closed(L, view);
   tl_storage_retain(tensor->storage);
   alias->storage = tensor->storage;
   return alias;
