@@ -73,7 +73,8 @@ struct tl_trace {
 
 static const char NO_MEMORY[] = "compile: %s: not enough memory";
 static const char READS[] =
-    "compile: %s: a function being traced has no values to read: return the tensor, read it outside";
+    "compile: %s: a function being traced has no values to read: return the tensor, "
+    "read it outside";
 static const char HAS_EFFECT[] = "compile: %s: would not be repeated: call it outside the function";
 static const char OVERLAPS[] =
     "compile: %s: overlaps a tensor that is an argument and used in the function by itself too";

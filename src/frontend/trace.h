@@ -36,8 +36,8 @@ void tl_trace_free(tl_context *context, tl_trace *trace);
 
 /* ---- hooks: for functions that find context->trace set ---- */
 
-/* Whether a function is being traced.  An error in a coroutine can leave context->trace behind; then
- * it is abandoned here. */
+/* Whether a function is being traced.  An error in a coroutine can leave context->trace behind;
+ * then it is abandoned here. */
 bool tl_trace_is_active(tl_context *context);
 
 /* Records the draft, whose source line is known, and submits it; raises what goes wrong. */
