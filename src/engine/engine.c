@@ -397,6 +397,10 @@ void *tl_engine_fill(tl_engine *engine, tl_storage *storage) {
   return storage->data;
 }
 
+void tl_engine_poison(tl_storage *storage, const char *sentence) {
+  storage->poison = tl_failure_say(sentence);
+}
+
 void tl_storage_retain(tl_storage *storage) { storage->handles++; }
 
 /* ---- submitting ---- */

@@ -25,6 +25,7 @@ extern tl_failure tl_failure_nameless;
 /* A failure of `command` because of `reason`, with one reference: its text names the operation and
  * where it was enqueued.  The nameless one when there is no memory for it. */
 tl_failure *tl_failure_make(const tl_command *command, const tl_error *reason);
+tl_failure *tl_failure_say(const char *sentence); /* the same for no command, with this text */
 tl_failure *tl_failure_share(tl_failure *failure);
 void tl_failure_drop(tl_failure *failure); /* NULL is allowed */
 

@@ -18,6 +18,7 @@ typedef struct tl_storage {
   /* the frontend's */
   size_t bytes;
   uint32_t handles;
+  uint32_t slot;           /* in the trace that used it last (frontend/trace.c) */
   bool queued;             /* some command has it as an operand */
   uint64_t last_write;     /* ticket of the last command that writes it; 0: none yet */
   uint64_t asked_for;      /* the last_write for which a command `read` was enqueued */

@@ -11,6 +11,7 @@
 #include "backend/cpu/cpu.h"
 #include "frontend/allocator.h"
 #include "frontend/interrupt.h"
+#include "tensor/philox.h"
 
 /* The collector hears of this many bytes at a time. */
 static const size_t CHARGE_STEP = 8 << 20;
@@ -152,6 +153,18 @@ tl_engine *tl_context_engine(lua_State *L, tl_context *context) {
     tl_raise(L, &error);
   }
   return context->engine;
+}
+
+uint64_t tl_context_draw(tl_context *context, tl_dtype dtype, uint64_t count) {
+  uint64_t position = context->position;
+  if (position > 0 && context->drawn != dtype) {
+    position = context->drawn == TL_float32 ? tl_philox_fresh32(position)
+                                            : tl_philox_fresh64(position);
+  }
+  context->drawn = dtype;
+  context->position = dtype == TL_float32 ? tl_philox_advance32(position, count)
+                                          : tl_philox_advance64(position, count);
+  return position;
 }
 
 /* ---- the collector ---- */

@@ -29,6 +29,8 @@ typedef struct tl_context {
   uint64_t seed, position; /* of the random stream, see philox.h */
   tl_dtype drawn;          /* dtype of the last draw from it; a change of width leaves its offset */
 
+  struct tl_trace *trace; /* of the function that is being traced (trace.h), or NULL */
+
   size_t live;          /* bytes of storages with handles */
   size_t uncharged;     /* bytes since the collector last heard of them */
   size_t live_at_full;  /* live bytes that the last full collection left */
@@ -48,6 +50,10 @@ static inline tl_context *tl_context_of(lua_State *L) {
 
 /* Its engine, opened if need be; raises when that fails. */
 tl_engine *tl_context_engine(lua_State *L, tl_context *context);
+
+/* Takes `count` elements of a dtype from its random stream, and returns the position of the first:
+ * here rather than when they are computed, so that neither threads nor timing matter. */
+uint64_t tl_context_draw(tl_context *context, tl_dtype dtype, uint64_t count);
 
 void tl_context_stop(tl_context *context); /* closes its engine for good */
 void tl_context_stop_all(void);

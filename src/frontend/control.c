@@ -5,12 +5,14 @@
 #include "frontend/arguments.h"
 #include "frontend/embedded.h"
 #include "frontend/functions.h"
+#include "frontend/trace.h"
 
 static int sync(lua_State *L) {
   tl_check_count(L, 1, "sync");
   if (!lua_isnoneornil(L, 1)) tl_check_device(L, 1, "sync");
   tl_context *context = tl_context_of(L);
   tl_error error;
+  if (context->trace) tl_trace_refuse_read(L, context, "sync");
   if (context->engine && tl_engine_drain(context->engine, &error) != TL_OK) tl_raise(L, &error);
   return 0;
 }
@@ -18,7 +20,9 @@ static int sync(lua_State *L) {
 static int manual_seed(lua_State *L) {
   tl_context *context = tl_context_of(L);
   tl_check_count(L, 1, "manual_seed");
-  context->seed = (uint64_t)tl_check_integer(L, 1, "manual_seed");
+  uint64_t seed = (uint64_t)tl_check_integer(L, 1, "manual_seed");
+  if (context->trace) tl_trace_refuse_effect(L, context, "manual_seed");
+  context->seed = seed;
   context->position = 0;
   return 0;
 }

@@ -6,7 +6,6 @@
 #include "frontend/enqueue.h"
 #include "frontend/functions.h"
 #include "tensor/parameters.h"
-#include "tensor/philox.h"
 
 /* ---- from Lua values ---- */
 
@@ -162,26 +161,13 @@ static void generate(lua_State *L, tl_op op, const tl_view *view, const tl_gener
   tl_enqueue(L, &draft);
 }
 
-/* The place in the stream is taken here, so that neither threads nor timing matter. */
-static uint64_t take_stream(tl_context *context, tl_dtype dtype, uint64_t count) {
-  uint64_t position = context->position;
-  if (position > 0 && context->drawn != dtype) {
-    position = context->drawn == TL_float32 ? tl_philox_fresh32(position)
-                                            : tl_philox_fresh64(position);
-  }
-  context->drawn = dtype;
-  context->position = dtype == TL_float32 ? tl_philox_advance32(position, count)
-                                          : tl_philox_advance64(position, count);
-  return position;
-}
-
 static int random_tensor(lua_State *L, tl_op op) {
   tl_context *context = tl_context_of(L);
   tl_options options = tl_check_options(L, tl_ops[op].name);
   tl_view view;
   tl_check_shape(L, 1, tl_ops[op].name, options.dtype, &view);
   tl_generate parameters = {.seed = context->seed};
-  parameters.position = take_stream(context, options.dtype, (uint64_t)tl_view_numel(&view));
+  parameters.position = tl_context_draw(context, options.dtype, (uint64_t)tl_view_numel(&view));
   generate(L, op, &view, &parameters);
   return 1;
 }

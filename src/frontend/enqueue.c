@@ -4,12 +4,17 @@
 #include <string.h>
 
 #include "frontend/interrupt.h"
+#include "frontend/trace.h"
 
 void tl_enqueue(lua_State *L, tl_draft *draft) {
   tl_context *context = tl_context_of(L);
   tl_error error;
   if (tl_interrupt_pending()) tl_interrupt_raise(L); /* a coroutine has no hook of its own */
   tl_context_source(L, context, &draft->source, &draft->line);
+  if (context->trace && tl_trace_is_active(context)) {
+    tl_trace_enqueue(L, context, draft);
+    return;
+  }
   if (tl_engine_submit(context->engine, draft, &error) != TL_OK) tl_raise(L, &error);
 }
 

@@ -84,7 +84,8 @@ int luaopen_tensor(lua_State *L) {
       tl_elementwise_functions, tl_inplace_functions, tl_matmul_functions,
       tl_reduce_functions,      tl_shape_functions,   tl_read_functions,
   };
-  static const luaL_Reg *const functions[] = {tl_create_functions, tl_control_functions};
+  static const luaL_Reg *const functions[] = {tl_create_functions, tl_control_functions,
+                                              tl_compile_functions};
   static const luaL_Reg *const metamethods[] = {
       tl_elementwise_metamethods, tl_read_metamethods, tl_index_metamethods};
   static const luaL_Reg closers[] = {{"__close", tl_tensor_close}, {NULL, NULL}};
@@ -106,7 +107,7 @@ int luaopen_tensor(lua_State *L) {
     lua_pop(L, 1);
     add(L, 1, 2, methods[i]);
   }
-  for (int i = 0; i < 2; i++) add(L, 1, 2, functions[i]);
+  for (int i = 0; i < 3; i++) add(L, 1, 2, functions[i]);
   lua_pushliteral(L, TL_VERSION);
   lua_setfield(L, 4, "VERSION");
   for (int dtype = 0; dtype < TL_DTYPE_COUNT; dtype++) {

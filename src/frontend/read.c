@@ -3,6 +3,7 @@
 #include "frontend/embedded.h"
 #include "frontend/enqueue.h"
 #include "frontend/functions.h"
+#include "frontend/trace.h"
 #include "tensor/parameters.h"
 
 static double element(const tl_tensor *x, const char *data, int64_t at) {
@@ -17,7 +18,7 @@ static double read_item(lua_State *L, const tl_tensor *x, const char *name) {
             tl_view_shape_text(&x->view, text),
             name[0] == '<' ? ": element by element it is :lt() or :le()" : "");
   }
-  return element(x, tl_tensor_read(L, x), x->view.offset);
+  return element(x, tl_tensor_read(L, x, name), x->view.offset);
 }
 
 static int item(lua_State *L) {
@@ -43,20 +44,20 @@ static void push_level(lua_State *L, const tl_tensor *x, const char *data, int d
 static int totable(lua_State *L) {
   const tl_tensor *x = tl_tensor_check(L, 1, "totable");
   tl_check_count(L, 1, "totable");
-  push_level(L, x, tl_tensor_read(L, x), 0, x->view.offset);
+  push_level(L, x, tl_tensor_read(L, x, "totable"), 0, x->view.offset);
   return 1;
 }
 
 static int wait(lua_State *L) {
   const tl_tensor *x = tl_tensor_check(L, 1, "wait");
   tl_check_count(L, 1, "wait");
-  tl_tensor_read(L, x);
+  tl_tensor_read(L, x, "wait");
   return 1;
 }
 
 /* How it is written is said in Lua, in tensor.format. */
 static int format(lua_State *L) {
-  tl_tensor_read(L, tl_tensor_check(L, 1, "tostring"));
+  tl_tensor_read(L, tl_tensor_check(L, 1, "tostring"), "tostring");
   tl_embedded_require(L, "tensor.format");
   lua_getfield(L, -1, "format");
   lua_pushvalue(L, 1);
@@ -89,6 +90,8 @@ static int concat(lua_State *L) {
 static double count_differing(lua_State *L, tl_op op, const tl_tensor *x, const tl_tensor *y,
                               const tl_compare *parameters) {
   const char *name = tl_ops[op].name;
+  tl_context *context = tl_context_of(L);
+  if (context->trace) tl_trace_refuse_read(L, context, name);
   tl_view both, one, expanded_x, expanded_y;
   tl_error error;
   if (tl_view_broadcast(&both, TL_float64, &x->view, &y->view, name, &error) != TL_OK) {

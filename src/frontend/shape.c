@@ -2,6 +2,7 @@
 #include "frontend/arguments.h"
 #include "frontend/enqueue.h"
 #include "frontend/functions.h"
+#include "frontend/trace.h"
 
 /* name(x): all of them, as a table; name(x, dim): one. */
 static int sizes_or_one(lua_State *L, const char *name, const tl_view *view,
@@ -111,7 +112,9 @@ static int t(lua_State *L) {
 static int is_ready(lua_State *L) {
   const tl_tensor *x = tl_tensor_check(L, 1, "is_ready");
   tl_check_count(L, 1, "is_ready");
-  lua_pushboolean(L, tl_engine_is_ready(tl_context_of(L)->engine, x->storage));
+  tl_context *context = tl_context_of(L);
+  if (context->trace) tl_trace_refuse_read(L, context, "is_ready");
+  lua_pushboolean(L, tl_engine_is_ready(context->engine, x->storage));
   return 1;
 }
 

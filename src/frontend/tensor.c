@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "frontend/allocator.h"
+#include "frontend/trace.h"
 
 static const char tensor_tag;
 
@@ -23,15 +24,6 @@ tl_tensor *tl_tensor_check(lua_State *L, int index, const char *name) {
   return tensor;
 }
 
-static tl_tensor *push_closed(lua_State *L) {
-  tl_tensor *tensor = lua_newuserdatauv(L, sizeof *tensor, 0);
-  tensor->tag = &tensor_tag;
-  tensor->storage = NULL;
-  lua_pushvalue(L, lua_upvalueindex(TL_UPVALUE_METATABLE));
-  lua_setmetatable(L, -2);
-  return tensor;
-}
-
 static void copy_view(tl_view *to, const tl_view *from) {
   size_t bytes = from->ndim * sizeof from->shape[0];
   to->offset = from->offset;
@@ -41,13 +33,29 @@ static void copy_view(tl_view *to, const tl_view *from) {
   memcpy(to->stride, from->stride, bytes);
 }
 
+static inline tl_tensor *push_closed(lua_State *L, const tl_view *view) {
+  tl_tensor *tensor = lua_newuserdatauv(L, sizeof *tensor, 0);
+  tensor->tag = &tensor_tag;
+  tensor->storage = NULL;
+  lua_pushvalue(L, lua_upvalueindex(TL_UPVALUE_METATABLE));
+  lua_setmetatable(L, -2);
+  copy_view(&tensor->view, view);
+  return tensor;
+}
+
+tl_tensor *tl_tensor_push(lua_State *L, const tl_view *view) { return push_closed(L, view); }
+
+static tl_tensor *tell_trace(lua_State *L, tl_context *context, tl_tensor *tensor) {
+  if (tl_trace_is_active(context)) tl_trace_add_storage(L, context, tensor->storage);
+  return tensor;
+}
+
 tl_tensor *tl_tensor_new(lua_State *L, const tl_view *view, const char *name) {
   tl_context *context = tl_context_of(L);
   tl_engine *engine = tl_context_engine(L, context);
   size_t bytes = (size_t)tl_view_numel(view) * tl_dtype_size((tl_dtype)view->dtype);
   tl_context_charge(L, context, bytes);
-  tl_tensor *tensor = push_closed(L);
-  copy_view(&tensor->view, view);
+  tl_tensor *tensor = push_closed(L, view);
   tl_error error;
   tl_status status = tl_engine_storage(engine, bytes, &tensor->storage, &error);
   if (status == TL_NO_MEMORY) { /* some of it may be garbage */
@@ -57,20 +65,21 @@ tl_tensor *tl_tensor_new(lua_State *L, const tl_view *view, const char *name) {
   if (status == TL_INTERRUPTED) tl_raise(L, &error);
   if (status != TL_OK) tl_fail(L, "%s: %s", name, error.text);
   context->live += bytes;
-  return tensor;
+  return context->trace ? tell_trace(L, context, tensor) : tensor;
 }
 
 tl_tensor *tl_tensor_alias(lua_State *L, const tl_tensor *tensor, const tl_view *view) {
-  tl_tensor *alias = push_closed(L);
-  copy_view(&alias->view, view);
+  tl_tensor *alias = push_closed(L, view);
   tl_storage_retain(tensor->storage);
   alias->storage = tensor->storage;
   return alias;
 }
 
-const void *tl_tensor_read(lua_State *L, const tl_tensor *tensor) {
+const void *tl_tensor_read(lua_State *L, const tl_tensor *tensor, const char *name) {
+  tl_context *context = tl_context_of(L);
   tl_error error;
-  if (tl_engine_wait(tl_context_of(L)->engine, tensor->storage, &error) != TL_OK) {
+  if (context->trace) tl_trace_refuse_read(L, context, name);
+  if (tl_engine_wait(context->engine, tensor->storage, &error) != TL_OK) {
     tl_raise(L, &error);
   }
   return tensor->storage->data;

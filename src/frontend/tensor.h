@@ -24,12 +24,15 @@ tl_tensor *tl_tensor_check(lua_State *L, int index, const char *name);
  * garbage first; raises when the memory is not to be had. */
 tl_tensor *tl_tensor_new(lua_State *L, const tl_view *view, const char *name);
 
+/* Pushes a closed tensor for a view, whose owner gives it a storage. */
+tl_tensor *tl_tensor_push(lua_State *L, const tl_view *view);
+
 /* Pushes another view of the storage of a tensor, which must stay on the stack meanwhile. */
 tl_tensor *tl_tensor_alias(lua_State *L, const tl_tensor *tensor, const tl_view *view);
 
 /* Waits until the value is there and returns the address of the storage's first byte, in host
- * memory; raises its failure. */
-const void *tl_tensor_read(lua_State *L, const tl_tensor *tensor);
+ * memory; raises its failure, and in a function being traced that `name` reads. */
+const void *tl_tensor_read(lua_State *L, const tl_tensor *tensor, const char *name);
 
 /* Gives up the tensor's handle on its storage; it is closed then.  Does not touch Lua. */
 void tl_tensor_drop(tl_context *context, tl_tensor *tensor);
