@@ -279,7 +279,7 @@ tl_status tl_engine_drain(tl_engine *engine, tl_error *error) {
   while (scheduler->failures && status == TL_OK) {
     tl_failure *first = scheduler->failures;
     scheduler->failures = first->next;
-    if (!first->next) scheduler->failures_end = &scheduler->failures;
+    scheduler->nfailures--;
     if (!first->seen) status = mark_seen(first, error);
     tl_failure_drop(first);
   }
@@ -296,6 +296,8 @@ tl_status tl_engine_set_threads(tl_engine *engine, int threads, tl_error *error)
     tl_status status = drain(engine, engine->options.interrupted, error);
     if (status != TL_OK) return status;
     stop(engine);
+    engine->options.threads = threads;
+    return start(engine, error); /* values may have been left virtual, for the lanes to compute */
   }
   engine->options.threads = threads;
   return TL_OK;
@@ -343,15 +345,14 @@ static bool has_no_recipes(const void *argument) {
   return !scheduler->fusion.recipes && is_drained(scheduler->queue);
 }
 
-/* Computes what was left virtual, so that what was kept for it is freed.  False: there is nothing,
- * or the user interrupts. */
-static bool settle(tl_engine *engine) {
+/* Computes what was left virtual, so that what was kept for it is freed.  `any`: there was some.
+ * False when the user interrupts. */
+static bool settle(tl_engine *engine, bool *any) {
   tl_scheduler *scheduler = &engine->scheduler;
   pthread_mutex_lock(&scheduler->lock);
-  scheduler->settling = scheduler->fusion.recipes != NULL;
-  bool any = scheduler->settling;
+  *any = scheduler->settling = scheduler->fusion.recipes != NULL;
   pthread_mutex_unlock(&scheduler->lock);
-  if (!any) return false;
+  if (!*any) return true;
   bool done = help(engine, has_no_recipes, scheduler, NULL, engine->options.interrupted);
   pthread_mutex_lock(&scheduler->lock);
   scheduler->settling = false;
@@ -364,7 +365,9 @@ tl_status tl_engine_storage(tl_engine *engine, size_t bytes, tl_storage **out, t
   while (over_budget(engine, bytes)) {
     publish(engine, WAKE);
     if (is_drained(&engine->queue) && !has_retired(&engine->queue)) {
-      if (settle(engine)) continue;
+      bool any;
+      if (!settle(engine, &any)) return interrupted(error);
+      if (any) continue;
       return tl_error_set(error, TL_NO_MEMORY,
                           "out of memory: %zu bytes wanted, %zu of %zu in use", bytes,
                           engine->reserved, engine->options.memory);

@@ -4,6 +4,7 @@
 
 tl_failure tl_failure_nameless = {
     .references = 1,
+    .ticket = UINT64_MAX, /* of two failures the one with a name is told */
     .error = {TL_NO_MEMORY, "an operation failed, and there is no memory left to say which"},
 };
 

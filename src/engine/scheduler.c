@@ -32,7 +32,6 @@ tl_status tl_scheduler_init(tl_scheduler *s, tl_queue *queue, tl_backend *backen
   s->queue = queue;
   s->backend = backend;
   s->pool = pool;
-  s->failures_end = &s->failures;
   s->limit = 1;
   s->fused = aligned_alloc(alignof(tl_fused), TL_WINDOW * sizeof *s->fused);
   pthread_condattr_t monotonic;
@@ -53,6 +52,12 @@ void tl_scheduler_destroy(tl_scheduler *s) {
     s->failures = failure->next;
     tl_failure_drop(failure);
   }
+  for (uint64_t unit = s->oldest; unit < s->next; unit++) {
+    tl_command *command = s->window[unit % TL_WINDOW].command;
+    if (!command || !s->window[unit % TL_WINDOW].fused) continue; /* the ring's are the queue's */
+    if (command->scratch) tl_pool_give(s->pool, command->scratch, command->scratch_size);
+    tl_failure_drop(command->failure);
+  }
   while (s->fusion.recipes) tl_recipe_drop(&s->fusion, s->fusion.recipes);
   free(s->fused);
   pthread_cond_destroy(&s->done);
@@ -62,16 +67,26 @@ void tl_scheduler_destroy(tl_scheduler *s) {
 
 /* ---- finish and retire ---- */
 
-/* Its failure is told from now on by the scheduler. */
+/* Its failure is told from now on by the scheduler.  A virtual value may fail long after what was
+ * enqueued behind it.  Of a script that never looks at its failures the first thousand are kept. */
 static void collect_failure(tl_scheduler *s, tl_command *command) {
+  enum { MAX_FAILURES = 1000 };
   tl_failure *failure = command->failure;
+  if (!failure) return;
   if (failure == &tl_failure_nameless) {
     s->nameless_failure = true;
-  } else if (failure) {
-    *s->failures_end = failure;
-    s->failures_end = &failure->next;
-    command->failure = NULL;
+    return;
   }
+  command->failure = NULL;
+  tl_failure **link = &s->failures;
+  while (*link && (*link)->ticket <= failure->ticket) link = &(*link)->next;
+  if (!*link && s->nfailures >= MAX_FAILURES) {
+    tl_failure_drop(failure);
+    return;
+  }
+  failure->next = *link;
+  *link = failure;
+  s->nfailures++;
 }
 
 static void retire(tl_scheduler *s) {
@@ -85,7 +100,7 @@ static void retire(tl_scheduler *s) {
       for (tl_command *c; (c = tl_queue_at(s->queue, &at, unit->end)); at += c->size) {
         collect_failure(s, c);
       }
-      if (unit->fused) collect_failure(s, unit->command);
+      if (unit->fused && unit->command) collect_failure(s, unit->command);
     }
     position = unit->end;
     ticket = unit->ticket;
@@ -106,13 +121,25 @@ static void clear_hazards(tl_scheduler *s, const tl_command *command, uint64_t b
   }
 }
 
+/* The unit that is to compute a recipe, and waits for this one, finds nothing to do. */
+static void forestall(tl_scheduler *s, const tl_recipe *recipe) {
+  for (uint64_t unit = s->oldest; unit < s->next; unit++) {
+    if (s->window[unit % TL_WINDOW].recipe == recipe) s->window[unit % TL_WINDOW].command = NULL;
+  }
+}
+
 /* The values of its commands exist after all. */
 static void drop_recipes(tl_scheduler *s, const tl_unit *unit) {
   uint64_t at = unit->begin;
   for (tl_command *c; (c = tl_queue_at(s->queue, &at, unit->end)); at += c->size) {
     if (c->op == TL_OP_release) continue;
     tl_recipe *recipe = c->operands[0].storage->recipe;
-    if (recipe && !recipe->computing) tl_recipe_drop(&s->fusion, recipe);
+    if (!recipe) continue;
+    if (recipe->computing) {
+      forestall(s, recipe);
+    } else {
+      tl_recipe_drop(&s->fusion, recipe);
+    }
   }
 }
 
@@ -137,7 +164,7 @@ static void finish_unit(tl_scheduler *s, uint64_t number, bool failed) {
   }
   if (unit->by_one) drop_recipes(s, unit);
   if (unit->recipe) {
-    clear_hazards(s, unit->command, bit);
+    clear_hazards(s, tl_fused_command(&s->fused[number % TL_WINDOW]), bit);
     tl_recipe_drop(&s->fusion, unit->recipe);
   }
   unit->failed = failed;

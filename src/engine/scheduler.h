@@ -55,7 +55,8 @@ typedef struct tl_scheduler {
   unsigned spinning, sleeping; /* lanes that look for work, and that wait on `work` */
   bool frontend_waits;
   bool stopping;
-  tl_failure *failures, **failures_end; /* retired, in program order */
+  tl_failure *failures; /* retired and perhaps not seen, in program order */
+  int nfailures;
   bool nameless_failure;                /* one retired that there was no memory to describe */
 
   alignas(64) atomic_uint awake; /* lanes that run, or that will look for work before they sleep */

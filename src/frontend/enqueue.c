@@ -6,10 +6,17 @@
 #include "frontend/interrupt.h"
 #include "frontend/trace.h"
 
+/* Between the check of the arguments and here a result was made, which may have run a finalizer,
+ * which may have closed an operand. */
+static void check_open(lua_State *L, tl_op op, const tl_storage *storage) {
+  if (!storage) tl_fail(L, "%s: a finalizer has closed an operand", tl_ops[op].name);
+}
+
 void tl_enqueue(lua_State *L, tl_draft *draft) {
   tl_context *context = tl_context_of(L);
   tl_error error;
   if (tl_interrupt_pending()) tl_interrupt_raise(L); /* a coroutine has no hook of its own */
+  for (int i = 0; i < draft->noperands; i++) check_open(L, draft->op, draft->operands[i].storage);
   tl_context_source(L, context, &draft->source, &draft->line);
   if (context->trace && tl_trace_is_active(context)) {
     tl_trace_enqueue(L, context, draft);
@@ -80,6 +87,7 @@ void tl_enqueue_step(lua_State *L, tl_op op, tl_tensor *out, bool fresh, tl_dtyp
         .access = TL_READ,
     };
   }
+  check_open(L, op, out->storage);
   size_t written = (size_t)tl_view_numel(&out->view) * tl_dtype_size((tl_dtype)out->view.dtype);
   bool whole = fresh || written == out->storage->bytes; /* what is read is an operand of its own */
   operands[0].access = (uint8_t)(TL_WRITE | (whole ? TL_WHOLE : 0) | (fresh ? TL_FRESH : 0));

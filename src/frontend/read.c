@@ -44,6 +44,8 @@ static void push_level(lua_State *L, const tl_tensor *x, const char *data, int d
 static int totable(lua_State *L) {
   const tl_tensor *x = tl_tensor_check(L, 1, "totable");
   tl_check_count(L, 1, "totable");
+  /* A handle of its own: making the tables may run a finalizer that closes the argument. */
+  x = tl_tensor_alias(L, x, &x->view);
   push_level(L, x, tl_tensor_read(L, x, "totable"), 0, x->view.offset);
   return 1;
 }

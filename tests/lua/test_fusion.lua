@@ -182,6 +182,41 @@ function TestFusion:test_reductions_end_a_group()
   end
 end
 
+-- What is copied into an input was computed before a later operation read it.
+function TestFusion:test_an_input_is_overwritten_by_an_earlier_value()
+  for _ = 1, 50 do
+    local x, y, big = tensor.full({200, 200}, 3), tensor.zeros(200, 200), tensor.ones(400, 400)
+    sync()
+    local busy = big:mm(big) -- the rest gathers in the queue meanwhile
+    local early = y + 1
+    local difference = x - y
+    x:copy_(early)
+    lu.assertEquals(difference:max():item(), 3)
+    lu.assertEquals(difference:min():item(), 3)
+    lu.assertEquals(x:max():item(), 1)
+  end
+end
+
+function TestFusion:test_is_ready_after_other_threads()
+  local x = tensor.ones(300, 300)
+  local a = x * 2
+  local b = a + 1
+  b:wait()
+  tensor.set_num_threads(2)
+  local deadline = os.time() + 20
+  while not a:is_ready() do lu.assertTrue(os.time() < deadline) end
+end
+
+function TestFusion:test_the_sign_of_zero()
+  local values = {}
+  for i = 1, 20000 do values[i] = i % 3 == 0 and -0.0 or i % 7 == 0 and 0.0 or 1 end
+  local x = tensor(values)
+  lu.assertEquals(1 / (x * 1):min():item(), -math.huge)
+  lu.assertEquals(1 / x:min():item(), -math.huge)
+  lu.assertEquals(1 / (-x):max():item(), math.huge)
+  lu.assertEquals(1 / (x:reshape(100, 200):min(1)[3]):item(), -math.huge)
+end
+
 function TestFusion:test_the_switch()
   lu.assertErrorMsgContains("fusion: wants true or false", tensor.fusion, 1)
   tensor.fusion(false)

@@ -207,4 +207,31 @@ function TestWaiting:test_anywhere()
   equals(got, {2, 3})
 end
 
+TestFinalizers = {}
+
+-- Making a Lua object may run a finalizer, and that may close what is being worked on.
+function TestFinalizers:test_closing_an_operand()
+  for _, use in ipairs {
+    function(x) return x * 2 end, function(x) return x:exp() end, function(x) return x:sum() end,
+    function(x) return x:mm(x) end, function(x) return x:totable() end,
+    function(x) return x:clone() end, function(x) return x == x end, function(x) return x:t() end,
+    function(x) return tostring(x) end, function(x) return x:add_(x:t()) end,
+  } do
+    for _ = 1, 50 do
+      local x = tensor.ones(40, 40)
+      for _ = 1, 20 do
+        setmetatable({}, {__gc = function()
+          do local gone <close> = x end
+          sync()
+          tensor.empty_cache()
+        end})
+      end
+      collectgarbage "step"
+      pcall(use, x)
+      for _ = 1, 3 do pcall(use, x) end
+    end
+  end
+  lu.assertEquals((tensor.ones(3) + 1):sum():item(), 6)
+end
+
 os.exit(lu.LuaUnit.run())

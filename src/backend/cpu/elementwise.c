@@ -82,6 +82,22 @@ static bool is_streamed(const tl_evaluator *evaluator, const tl_operand *out) {
   return true;
 }
 
+/* Whether an output can be written where it belongs as soon as its step runs: no later step may read
+ * the memory as an input. */
+static bool is_written_early(const tl_evaluator *evaluator, int output, const int *last_use) {
+  const tl_program *program = evaluator->program;
+  int made = -1; /* the step that makes it */
+  for (int s = 0; s < program->nsteps; s++) {
+    if (program->steps[s].out == program->outputs[output]) made = s;
+  }
+  for (int i = 0; i < evaluator->ninputs; i++) {
+    if (evaluator->inputs[i].storage == evaluator->outputs[output].storage && last_use[i] > made) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /* Gives each register a place.  A block is used again as soon as its values have been read for the
  * last time; a step may write the block that it reads. */
 static void lay_out(const tl_evaluator *evaluator, tl_layout *layout) {
@@ -101,10 +117,14 @@ static void lay_out(const tl_evaluator *evaluator, tl_layout *layout) {
   if (evaluator->kept != TL_IMMEDIATE) last_use[evaluator->kept] = program->nsteps;
   for (int o = 0; o < program->noutputs; o++) {
     int r = program->outputs[o];
-    last_use[r] = program->nsteps; /* stored at the end */
     bool in_place = is_in_place(&outputs[o], dtype);
     layout->streams[o] = in_place && is_streamed(evaluator, &outputs[o]);
-    if (in_place && !layout->streams[o]) layout->place[r].direct = &outputs[o];
+    if (in_place && !layout->streams[o] && is_written_early(evaluator, o, last_use)) {
+      layout->place[r].direct = &outputs[o];
+    }
+  }
+  for (int o = 0; o < program->noutputs; o++) {
+    last_use[program->outputs[o]] = program->nsteps; /* stored at the end */
   }
   bool used[TL_MAX_REGISTERS] = {false};
   int nblocks = 0;

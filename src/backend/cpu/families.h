@@ -12,6 +12,7 @@
 enum {
   TL_BLOCK = 1024,           /* elements of a register: a few of them fit in L1 */
   TL_CHUNK_ELEMENTS = 65536, /* elements that a lane takes at once: tens of microseconds */
+  TL_MAX_CHUNKS = 1 << 16,   /* then they are larger; so that scratch for each stays small */
 };
 
 typedef struct tl_cpu {
@@ -21,7 +22,7 @@ typedef struct tl_cpu {
 
 static inline uint32_t tl_chunks_of(int64_t numel) {
   int64_t chunks = (numel + TL_CHUNK_ELEMENTS - 1) / TL_CHUNK_ELEMENTS;
-  return chunks < 1 ? 1 : chunks > UINT32_MAX ? UINT32_MAX : (uint32_t)chunks;
+  return chunks < 1 ? 1 : chunks > TL_MAX_CHUNKS ? TL_MAX_CHUNKS : (uint32_t)chunks;
 }
 
 /* The elements first .. first+count-1 of a chunk among `numel`. */

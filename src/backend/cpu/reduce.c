@@ -12,6 +12,7 @@
 
 enum {
   MANY_RESULTS = 32,
+  MAX_PARTS = 4096, /* so that scratch, 8 bytes for each part of each result, stays below 512 MiB */
   COLUMNS = 512,    /* results of a block */
   FEW_ELEMENTS = 32 /* of a result: by columns is quicker whatever the strides */
 };
@@ -43,6 +44,7 @@ static tl_reduction reduction_of(const tl_command *command) {
   int64_t blocks = (r.results + r.block - 1) / r.block;
   int64_t of_block = r.by_columns && r.results < COLUMNS ? r.count * r.results : r.count * r.block;
   r.parts = blocks < MANY_RESULTS && of_block > 2 * TL_CHUNK_ELEMENTS ? tl_chunks_of(of_block) : 1;
+  if (r.parts > MAX_PARTS) r.parts = MAX_PARTS;
   if (r.parts > r.count) r.parts = 1;
   return r;
 }
@@ -64,7 +66,7 @@ void tl_reduce_plan(const tl_command *command, tl_plan *plan) {
     int64_t per_chunk = TL_CHUNK_ELEMENTS / of_block;
     per_chunk = per_chunk < 1 ? 1 : per_chunk;
     int64_t chunks = (blocks + per_chunk - 1) / per_chunk;
-    plan->chunks = chunks < 1 ? 1 : (uint32_t)chunks;
+    plan->chunks = chunks < 1 ? 1 : chunks > TL_MAX_CHUNKS ? TL_MAX_CHUNKS : (uint32_t)chunks;
   }
 }
 
@@ -79,11 +81,11 @@ static void part_range(const tl_reduction *r, int64_t part, int64_t *first, int6
   *count = r->count - *first < rows ? r->count - *first : rows;
 }
 
-/* One more value into an accumulated one. */
+/* One more value into an accumulated one; -0 is less than 0, so that the order does not matter. */
 static double combine(uint16_t op, double a, double b) {
   switch (op) {
-    case TL_OP_max: return b > a || b != b ? b : a;
-    case TL_OP_min: return b < a || b != b ? b : a;
+    case TL_OP_max: return b > a || b != b || (b == a && signbit(a)) ? b : a;
+    case TL_OP_min: return b < a || b != b || (b == a && signbit(b)) ? b : a;
     default: return a + b;
   }
 }
@@ -150,7 +152,7 @@ static double reduce_run(const tl_source *source, uint16_t op, int64_t first, in
       total = next;
     }
   }
-  return isfinite(total) ? total + lost : total;
+  return lost != 0 && isfinite(total) ? total + lost : total; /* -0 + 0 would be 0 */
 }
 
 /* Elements of n results, `stride` apart, one of each, as a block. */

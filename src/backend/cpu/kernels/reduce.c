@@ -48,14 +48,24 @@ enum { SUM_BLOCK = 64 * TL_LANES };
     TL_INDEPENDENT for (size_t i = 0; i < n; i++) sums[i] += (double)x[i];                 \
   }
 
+TL_INLINE double max_of(double a, double b) {
+  return ((b > a) | (b != b) | ((b == a) & (signbit(a) != 0))) ? b : a;
+}
+
+TL_INLINE double min_of(double a, double b) {
+  return ((b < a) | (b != b) | ((b == a) & (signbit(b) != 0))) ? b : a;
+}
+
 /* Sixteen values, and the masks that comparing them gives. */
 typedef float lanes_float __attribute__((vector_size(TL_LANES * sizeof(float)), aligned(4)));
 typedef int32_t mask_float __attribute__((vector_size(TL_LANES * sizeof(float))));
 typedef double lanes_double __attribute__((vector_size(TL_LANES * sizeof(double)), aligned(8)));
 typedef int64_t mask_double __attribute__((vector_size(TL_LANES * sizeof(double))));
 
-/* nan, once met, stays: it compares false with everything. */
-#define EXTREME(name, T, better)                                                           \
+/* nan, once met, stays: it compares false with everything.  -0 is less than 0 (IEEE 754-2019), so
+ * that the result does not depend on the order: of two equal values the one is taken if `other`, of
+ * which the sign bit is set. */
+#define EXTREME(name, T, better, other)                                                           \
   static double name##_##T(const void *in, size_t n) {                                     \
     const T *x = in;                                                                       \
     lanes_##T lane;                                                                        \
@@ -63,23 +73,18 @@ typedef int64_t mask_double __attribute__((vector_size(TL_LANES * sizeof(double)
     size_t i = 0;                                                                          \
     for (; i + TL_LANES <= n; i += TL_LANES) {                                             \
       lanes_##T v = *(const lanes_##T *)(const void *)(x + i);                             \
-      mask_##T take = (v better lane) | (v != v);                                          \
+      mask_##T take = (v better lane) | (v != v) | ((v == lane) & ((mask_##T)other < 0));  \
       lane = (lanes_##T)(((mask_##T)v & take) | ((mask_##T)lane & ~take));                 \
     }                                                                                      \
-    T most = lane[0];                                                                      \
-    for (; i < n; i++) most = x[i] better most || x[i] != x[i] ? x[i] : most;              \
-    for (int j = 1; j < TL_LANES; j++) {                                                   \
-      most = lane[j] better most || lane[j] != lane[j] ? lane[j] : most;                   \
-    }                                                                                      \
-    return (double)most;                                                                   \
+    double most = (double)lane[0];                                                         \
+    for (; i < n; i++) most = name##_of(most, (double)x[i]);                               \
+    for (int j = 1; j < TL_LANES; j++) most = name##_of(most, (double)lane[j]);            \
+    return most;                                                                           \
   }                                                                                        \
   static void name##_columns_##T(double *most, const void *row, size_t n) {                \
     const T *x = row;                                                                      \
     TL_INDEPENDENT                                                                         \
-    for (size_t i = 0; i < n; i++) {                                                       \
-      double v = (double)x[i];                                                             \
-      most[i] = ((v better most[i]) | (v != v)) ? v : most[i];                                  \
-    }                                                                                      \
+    for (size_t i = 0; i < n; i++) most[i] = name##_of(most[i], (double)x[i]);             \
   }
 
 /* Equal infinities are close; an infinite bound must not make others so. */
@@ -95,10 +100,10 @@ static size_t differing(const double *x, const double *y, size_t n, double relat
 
 SUM(float)
 SUM(double)
-EXTREME(max, float, >)
-EXTREME(max, double, >)
-EXTREME(min, float, <)
-EXTREME(min, double, <)
+EXTREME(max, float, >, lane)
+EXTREME(max, double, >, lane)
+EXTREME(min, float, <, v)
+EXTREME(min, double, <, v)
 
 #define BOTH(name) {[TL_float32] = name##_float, [TL_float64] = name##_double}
 
