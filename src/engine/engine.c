@@ -389,7 +389,6 @@ tl_status tl_engine_storage(tl_engine *engine, size_t bytes, tl_storage **out, t
   storage->handles = 1;
   storage->queued = false;
   storage->last_write = storage->asked_for = 0;
-  atomic_store_explicit(&storage->done, 0, memory_order_relaxed);
   *out = storage;
   return TL_OK;
 }
@@ -439,6 +438,7 @@ static void fill_command(tl_command *command, const tl_draft *draft) {
     const tl_operand *from = &draft->operands[i];
     tl_operand *to = &command->operands[i];
     *to = *from;
+    if (from->storage->bytes <= TL_INLINE_BYTES) to->access |= TL_INLINE;
     size_t bytes = from->ndim * sizeof(int64_t);
     if (bytes == 0) continue;
     to->stride = memcpy(at, from->stride, bytes);

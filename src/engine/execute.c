@@ -36,7 +36,7 @@ static tl_status allocate(tl_pool *pool, tl_command *command, tl_error *error) {
   for (int i = 0; i < command->noperands; i++) {
     tl_storage *storage = command->operands[i].storage;
     if (!is_written(&command->operands[i]) || storage->data) continue;
-    if (storage->bytes <= TL_INLINE_BYTES) {
+    if (command->operands[i].access & TL_INLINE) {
       storage->data = storage->inline_data;
     } else if (!(storage->data = tl_pool_take(pool, storage->bytes))) {
       return tl_error_set(error, TL_NO_MEMORY, "out of memory: cannot allocate %zu bytes",
@@ -111,6 +111,7 @@ void tl_storage_empty(tl_storage *storage, tl_pool *pool) {
   storage->data = NULL;
   tl_failure_drop(storage->poison);
   storage->poison = NULL;
+  atomic_store_explicit(&storage->done, 0, memory_order_relaxed);
 }
 
 void tl_execute_command(tl_backend *backend, tl_pool *pool, tl_command *command) {

@@ -8,9 +8,10 @@
 static const float SMALL_COST = 5e3f, BUNDLE_COST = 20e3f; /* nanoseconds */
 enum { BUNDLE_COMMANDS = 128 };
 
-/* A joined command this large is worth a moment's wait for the next one. */
-static const float LINGER_COST = 50e3f;   /* nanoseconds */
-static const uint64_t LINGER_TIME = 5000; /* nanoseconds */
+/* A command this large is worth a moment's wait for the next one to join: a fiftieth of its time. The
+ * frontend needs a microsecond for an operation, and some tens where it collects garbage. */
+static const float LINGER_COST = 50e3f; /* nanoseconds */
+enum { LINGER_PART = 50 };
 
 /* The units in flight that `command` must wait for. */
 static uint64_t hazards(const tl_command *command) {
@@ -114,13 +115,12 @@ static void issue_recipe(tl_scheduler *s, tl_recipe *recipe) {
   close_unit(s, unit);
 }
 
-/* Waits a moment for a command behind `position`. */
-static uint64_t linger(tl_scheduler *s, uint64_t position) {
-  uint64_t published = atomic_load(&s->queue->published);
-  if (s->frontend_waits) return published; /* nobody will publish any */
-  for (uint64_t start = tl_clock(); published == position && tl_clock() - start < LINGER_TIME;) {
+/* Waits a moment for a command behind `position`, unless nobody will publish any. */
+static uint64_t linger(tl_scheduler *s, uint64_t position, float cost) {
+  uint64_t end = tl_clock() + (uint64_t)(cost / LINGER_PART), published;
+  do {
     published = atomic_load(&s->queue->published);
-  }
+  } while (published == position && !atomic_load(&s->frontend_waits) && tl_clock() < end);
   return published;
 }
 
@@ -135,7 +135,9 @@ static void fuse(tl_scheduler *s, tl_unit *unit, tl_command *command, uint64_t p
   tl_group_begin(&group);
   bool joined = tl_group_add(&s->fusion, &group, command);
   while (joined) {
-    if (position == published && cost >= LINGER_COST) published = linger(s, position);
+    if (position == published && cost >= LINGER_COST) {
+      published = linger(s, position, cost);
+    }
     tl_command *another = tl_queue_at(s->queue, &position, published);
     if (!another || !joins(another, hazards(another), bit, unit->waits)) break;
     if (another->op == TL_OP_release) {

@@ -413,8 +413,8 @@ static void wait_done(tl_scheduler *s) {
 
 bool tl_scheduler_help(tl_scheduler *s, tl_lane *lane, const tl_wait *wait) {
   tl_work work;
+  s->frontend_waits = true; /* before the lock: a lane that lingers holds it */
   pthread_mutex_lock(&s->lock);
-  s->frontend_waits = true;
   bool done, rested = false;
   while (!(done = wait->reached(wait->argument)) && !(wait->interrupted && wait->interrupted())) {
     if (pick_wanted(s, wait->wanted, &work)) {

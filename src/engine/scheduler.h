@@ -53,7 +53,7 @@ typedef struct tl_scheduler {
   atomic_uint limit;           /* lanes that may run now */
   unsigned active;             /* lanes that do */
   unsigned spinning, sleeping; /* lanes that look for work, and that wait on `work` */
-  bool frontend_waits;
+  atomic_bool frontend_waits;
   bool stopping;
   tl_failure *failures; /* retired and perhaps not seen, in program order */
   int nfailures;

@@ -4,11 +4,12 @@
 
 #include "backend/cpu/families.h"
 
-/* A panel is about this much work: many for the lanes to share, few enough that packing the other
- * operand again for each costs little.  The cut depends on the shapes alone, so that a product
- * gives the same bits on any number of threads. */
-static const double PANEL_FLOPS = 2.5e8;
-enum { PANEL_MULTIPLE = 64, MAX_PANELS = 64 }; /* rows or columns: a multiple of BLAS's own tiles */
+/* A product from SPLIT_FLOPS on is cut into panels for the lanes to share: PANELS of them, but none
+ * narrower than NARROWEST, since the other operand is packed again for each, and none of more than
+ * PANEL_FLOPS, so that an interrupt is not long in coming.  The cut depends on the shapes alone, so
+ * that a product gives the same bits on any number of threads. */
+static const double SPLIT_FLOPS = 2e7, PANEL_FLOPS = 1e10;
+enum { PANELS = 8, NARROWEST = 128, MULTIPLE = 64 }; /* columns: a multiple of BLAS's own tiles */
 
 typedef struct tl_product {
   const tl_operand *c, *a, *b;
@@ -25,10 +26,15 @@ static tl_product product_of(const tl_command *command) {
   p.k = p.a->shape[1];
   p.by_rows = p.n > p.m;
   int64_t side = p.by_rows ? p.n : p.m;
-  double panels = 2.0 * (double)p.n * (double)p.m * (double)p.k / PANEL_FLOPS;
-  panels = panels < 1 ? 1 : panels > MAX_PANELS ? MAX_PANELS : panels;
-  p.panel = (int64_t)((double)side / panels) + 1;
-  p.panel = (p.panel + PANEL_MULTIPLE - 1) / PANEL_MULTIPLE * PANEL_MULTIPLE;
+  double flops = 2.0 * (double)p.n * (double)p.m * (double)p.k;
+  if (flops < SPLIT_FLOPS) {
+    p.panel = side;
+    return p;
+  }
+  int64_t panels = flops > PANELS * PANEL_FLOPS ? (int64_t)(flops / PANEL_FLOPS) : PANELS;
+  p.panel = (side + panels - 1) / panels;
+  if (p.panel < NARROWEST) p.panel = NARROWEST;
+  p.panel = (p.panel + MULTIPLE - 1) / MULTIPLE * MULTIPLE;
   return p;
 }
 
