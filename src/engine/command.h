@@ -20,8 +20,8 @@ enum {
   TL_WHOLE = 4, /* with TL_WRITE: every byte of the storage is written and none is read before, so
                    that what it held (an error, perhaps) no longer matters */
   TL_FRESH = 8, /* with TL_WHOLE: the storage is new, nothing has seen it before */
-  TL_INLINE = 16, /* set by the engine: the storage needs no buffer (so that a lane need not read its
-                     size, which lies in the frontend's cache line) */
+  TL_INLINE = 16, /* set by the engine: the storage needs no buffer; its size, which would say so
+                     too, lies in the frontend's cache line */
 };
 
 typedef struct tl_operand {

@@ -42,7 +42,7 @@ tl_status tl_engine_storage(tl_engine *engine, size_t bytes, tl_storage **storag
 /* The bytes of a new storage, for the caller to write before any command uses it.  NULL: none. */
 void *tl_engine_fill(tl_engine *engine, tl_storage *storage);
 
-/* Says that a storage that no command has used has no value: whoever reads it gets this sentence. */
+/* Gives a storage that no command has used this sentence as its failure. */
 void tl_engine_poison(tl_storage *storage, const char *sentence);
 
 void tl_storage_retain(tl_storage *storage); /* one more handle */

@@ -5,9 +5,10 @@
  * does read it after all, or before an input of the recipe is overwritten; released, it never is.
  * What a recipe reads is held: released meanwhile, it stays until the recipe goes.
  *
- * The life of a held storage: its release takes it out of the release's operands and marks it `kept`;
- * when the last recipe that reads it goes, and no unit in flight does, it is emptied and put into
- * `freed`, from which the frontend takes it back as it does the operands of other releases.
+ * The life of a held storage: when it is released it is taken out of the release's operands and
+ * marked `kept`; when the last recipe that reads it goes, and no unit in flight does, it is emptied
+ * and put into `freed`, from which the frontend takes it back as it does the operands of other
+ * releases.
  *
  * Everything here happens as commands are issued or finished, in program order, under the
  * scheduler's lock. */

@@ -8,10 +8,10 @@
 static const float SMALL_COST = 5e3f, BUNDLE_COST = 20e3f; /* nanoseconds */
 enum { BUNDLE_COMMANDS = 128 };
 
-/* A command this large is worth a moment's wait for the next one to join: a fiftieth of its time. The
- * frontend needs a microsecond for an operation, and some tens where it collects garbage. */
+/* A command this large is worth a moment's wait for the next one to join: a fiftieth of its time.
+ * The frontend needs a microsecond for an operation, and some tens where it collects garbage. */
 static const float LINGER_COST = 50e3f; /* nanoseconds */
-enum { LINGER_PART = 50 };
+enum { LINGER_PART = 50, LINGER_LIMIT = 100000 /* nanoseconds, since the lock is held */ };
 
 /* The units in flight that `command` must wait for. */
 static uint64_t hazards(const tl_command *command) {
@@ -117,7 +117,8 @@ static void issue_recipe(tl_scheduler *s, tl_recipe *recipe) {
 
 /* Waits a moment for a command behind `position`, unless nobody will publish any. */
 static uint64_t linger(tl_scheduler *s, uint64_t position, float cost) {
-  uint64_t end = tl_clock() + (uint64_t)(cost / LINGER_PART), published;
+  float time = cost / LINGER_PART;
+  uint64_t end = tl_clock() + (uint64_t)(time < LINGER_LIMIT ? time : LINGER_LIMIT), published;
   do {
     published = atomic_load(&s->queue->published);
   } while (published == position && !atomic_load(&s->frontend_waits) && tl_clock() < end);
@@ -135,9 +136,7 @@ static void fuse(tl_scheduler *s, tl_unit *unit, tl_command *command, uint64_t p
   tl_group_begin(&group);
   bool joined = tl_group_add(&s->fusion, &group, command);
   while (joined) {
-    if (position == published && cost >= LINGER_COST) {
-      published = linger(s, position, cost);
-    }
+    if (position == published && cost >= LINGER_COST) published = linger(s, position, cost);
     tl_command *another = tl_queue_at(s->queue, &position, published);
     if (!another || !joins(another, hazards(another), bit, unit->waits)) break;
     if (another->op == TL_OP_release) {

@@ -106,8 +106,9 @@ static int empty_cache(lua_State *L) {
 int tl_control_measure(lua_State *L) {
   tl_engine_counters counters = {0};
   tl_context *context = tl_context_of(L);
+  uint64_t now = tl_clock(); /* before the counters, which may wait for a lock */
   if (context->engine) tl_engine_count(context->engine, &counters);
-  lua_pushnumber(L, (lua_Number)tl_clock() * 1e-9);
+  lua_pushnumber(L, (lua_Number)now * 1e-9);
   lua_pushnumber(L, (lua_Number)counters.blocked * 1e-9);
   lua_pushnumber(L, (lua_Number)counters.busy * 1e-9);
   lua_pushinteger(L, (lua_Integer)(counters.enqueued - counters.retired));

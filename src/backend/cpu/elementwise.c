@@ -82,8 +82,8 @@ static bool is_streamed(const tl_evaluator *evaluator, const tl_operand *out) {
   return true;
 }
 
-/* Whether an output can be written where it belongs as soon as its step runs: no later step may read
- * the memory as an input. */
+/* Whether an output can be written where it belongs as soon as its step runs: no later step may
+ * read the memory as an input. */
 static bool is_written_early(const tl_evaluator *evaluator, int output, const int *last_use) {
   const tl_program *program = evaluator->program;
   int made = -1; /* the step that makes it */
