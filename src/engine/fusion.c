@@ -368,7 +368,8 @@ bool tl_group_finish(tl_fusion *fusion, const tl_group *group, tl_fused *fused) 
     if (is_stored(fusion, group, result)) {
       outputs[noutputs++] = result;
     } else if (!result->replaced && !result->released) {
-      if (!(recipes[nvirtuals] = malloc(sizeof(tl_recipe)))) {
+      recipes[nvirtuals] = aligned_alloc(alignof(tl_recipe), sizeof(tl_recipe));
+      if (!recipes[nvirtuals]) {
         while (nvirtuals > 0) free(recipes[--nvirtuals]);
         return false;
       }

@@ -200,6 +200,7 @@ static int call_compiled(lua_State *L) {
   int nargs = lua_gettop(L);
   luaL_checkstack(L, 2 * nargs + LUA_MINSTACK, "compile: too many arguments");
   compiled->size = 0;
+  append(L, compiled, &nargs, sizeof nargs); /* so a key is never empty */
   for (int i = 1; i <= nargs; i++) append_value(L, compiled, i);
   if (context->trace && tl_trace_is_active(context)) return call_function(L, nargs, 1);
   tl_trace *trace = find(compiled);
