@@ -8,10 +8,10 @@
 static const float SMALL_COST = 5e3f, BUNDLE_COST = 20e3f; /* nanoseconds */
 enum { BUNDLE_COMMANDS = 128 };
 
-/* A command this large is worth a moment's wait for the next one to join: a fiftieth of its time.
- * The frontend needs a microsecond for an operation, and some tens where it collects garbage. */
+/* A command this large is worth a moment's wait for the next one to join: a twentieth of its time.
+ * The frontend needs a microsecond for an operation, and a hundred where it collects garbage. */
 static const float LINGER_COST = 50e3f; /* nanoseconds */
-enum { LINGER_PART = 50, LINGER_LIMIT = 100000 /* nanoseconds, since the lock is held */ };
+enum { LINGER_PART = 20, LINGER_LIMIT = 200000 /* nanoseconds, since the lock is held */ };
 
 /* The units in flight that `command` must wait for. */
 static uint64_t hazards(const tl_command *command) {

@@ -177,8 +177,7 @@ void tl_context_charge(lua_State *L, tl_context *context, size_t bytes) {
     lua_gc(L, LUA_GCCOLLECT);
     context->live_at_full = context->live;
   } else {
-    size_t kilobytes = context->uncharged >> 10;
-    lua_gc(L, LUA_GCSTEP, kilobytes < 1 << 20 ? (int)kilobytes : 1 << 20);
+    lua_gc(L, LUA_GCSTEP, 0); /* told how many bytes, Lua would collect its whole heap each time */
   }
   context->uncharged = 0;
 }
