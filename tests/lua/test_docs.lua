@@ -24,9 +24,9 @@ local function run(path, code, fault)
   local file = assert(io.open(script, "w"))
   file:write(code)
   file:close()
-  local pipe = io.popen(("cd %s && %s %s %s 2>&1"):format(folder,
-    -- In synchronous mode a fault comes earlier than the text says.
-    fault and "TENSORLUA_SYNC=0 TENSORLUA_FAULT=" .. fault or "", PROGRAM, name))
+  -- The text is about the asynchronous mode: in the other one a fault comes earlier than it says.
+  local pipe = io.popen(("cd %s && TENSORLUA_SYNC=0 %s %s %s 2>&1"):format(folder,
+    fault and "TENSORLUA_FAULT=" .. fault or "", PROGRAM, name))
   local output = pipe:read("a")
   pipe:close()
   os.remove(script)
