@@ -54,8 +54,7 @@ bool tl_execute_inherits(const tl_command *command) {
   return inherited_failure(command) != NULL;
 }
 
-bool tl_execute_begin(tl_backend *backend, tl_pool *pool, tl_command *command) {
-  (void)backend;
+bool tl_execute_begin(tl_pool *pool, tl_command *command) {
   tl_failure *inherited = inherited_failure(command);
   if (inherited) {
     poison_outputs(command, inherited);
@@ -123,7 +122,7 @@ void tl_execute_command(tl_backend *backend, tl_pool *pool, tl_command *command)
     }
     return;
   }
-  if (tl_execute_begin(backend, pool, command)) {
+  if (tl_execute_begin(pool, command)) {
     for (uint32_t chunk = 0; chunk < command->chunks; chunk++) {
       tl_execute_chunk(backend, command, chunk);
     }

@@ -11,7 +11,7 @@
 bool tl_execute_inherits(const tl_command *command);
 
 /* False when there is nothing to run: an operand has no value, or the buffers could not be had. */
-bool tl_execute_begin(tl_backend *backend, tl_pool *pool, tl_command *command);
+bool tl_execute_begin(tl_pool *pool, tl_command *command);
 void tl_execute_chunk(tl_backend *backend, tl_command *command, uint32_t chunk);
 
 /* Gives the outputs their value or their failure, and tells the frontend that they have it. */

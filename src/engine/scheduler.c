@@ -271,7 +271,7 @@ static bool begin_command(tl_scheduler *s, tl_unit *unit) {
     unit->by_one = true;
     return false;
   }
-  if (tl_execute_begin(s->backend, s->pool, unit->command)) return true;
+  if (tl_execute_begin(s->pool, unit->command)) return true;
   if (joined) {
     tl_failure_drop(unit->command->failure);
     unit->command->failure = NULL;

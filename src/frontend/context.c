@@ -80,8 +80,6 @@ static uint64_t fresh_seed(void) {
 
 /* ---- life ---- */
 
-static void stop_at_exit(void) { tl_context_stop_all(); }
-
 static int close_context(lua_State *L) {
   tl_context *context = lua_touserdata(L, 1);
   tl_allocator_forget(L);
@@ -116,7 +114,7 @@ tl_context *tl_context_push(lua_State *L) {
   context->seed = fresh_seed();
   static bool registered;
   pthread_mutex_lock(&contexts_lock);
-  if (!registered) registered = atexit(stop_at_exit) == 0;
+  if (!registered) registered = atexit(tl_context_stop_all) == 0;
   context->next = contexts;
   contexts = context;
   pthread_mutex_unlock(&contexts_lock);
