@@ -195,6 +195,13 @@ static const char *remember(lua_State *L, tl_context *context, const char *text)
   return name->text;
 }
 
+/* Whether a function's file is one of the library's own Lua files: what they do is done by whoever
+ * called them. */
+static bool is_library(const lua_Debug *function) {
+  static const char folder[] = "@lua/tensor/";
+  return strncmp(function->source, folder, sizeof folder - 1) == 0;
+}
+
 void tl_context_source(lua_State *L, tl_context *context, const char **source, int *line) {
   static const char caller_key;
   lua_Debug call;
@@ -211,6 +218,10 @@ void tl_context_source(lua_State *L, tl_context *context, const char **source, i
       lua_Debug function;
       lua_pushvalue(L, -1);
       lua_getinfo(L, ">S", &function);
+      if (is_library(&function)) {
+        lua_pop(L, 1);
+        continue;
+      }
       context->caller = NULL;
       context->caller_source = remember(L, context, function.short_src);
       lua_rawsetp(L, LUA_REGISTRYINDEX, &caller_key);
@@ -228,7 +239,7 @@ static void push_position(lua_State *L) {
   lua_Debug call;
   for (int level = 1; lua_getstack(L, level, &call); level++) {
     lua_getinfo(L, "Sl", &call);
-    if (call.currentline < 0) continue; /* a C function */
+    if (call.currentline < 0 || is_library(&call)) continue; /* C functions have no line */
     lua_pushfstring(L, "%s:%d: ", call.short_src, call.currentline);
     return;
   }

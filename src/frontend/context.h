@@ -62,12 +62,11 @@ void tl_context_stop_all(void);
  * and so run finalizers: call it before anything is half made. */
 void tl_context_charge(lua_State *L, tl_context *context, size_t bytes);
 
-/* Where the running C function was called from: the innermost Lua function's file (which lives as
- * long as the context) and line. */
+/* Where the running C function was called from: file (which lives as long as the context) and line
+ * of the innermost Lua function that is not the library's own. */
 void tl_context_source(lua_State *L, tl_context *context, const char **source, int *line);
 
-/* Raises an error, as luaL_error does, at the line of the innermost Lua function: also when C code
- * is in between, as print() is when it waits for a value, and pcall() when it calls a function. */
+/* Raises an error, as luaL_error does, at the line of that function: also when C code is in between, as print() is when it waits for a value, and pcall() when it calls a function. */
 int tl_fail(lua_State *L, const char *format, ...);
 
 /* The same for an error from below; an interrupt becomes `interrupted!`. */

@@ -79,7 +79,7 @@ static int read_field(lua_State *L, const tl_tensor *x, const char *field) {
   } else if (strcmp(field, "device") == 0) {
     lua_pushliteral(L, "cpu");
   } else {
-    lua_pushnil(L);
+    return 0;
   }
   return 1;
 }
@@ -88,7 +88,10 @@ int tl_index_read(lua_State *L) {
   if (lua_type(L, 2) == LUA_TSTRING) {
     lua_pushvalue(L, 2);
     if (lua_rawget(L, lua_upvalueindex(TL_UPVALUES + 1)) != LUA_TNIL) return 1;
-    return read_field(L, tl_tensor_check(L, 1, "index"), lua_tostring(L, 2));
+    if (read_field(L, tl_tensor_check(L, 1, "index"), lua_tostring(L, 2)) > 0) return 1;
+    lua_pushvalue(L, 2);
+    lua_gettable(L, lua_upvalueindex(TL_UPVALUES + 1)); /* perhaps one of those in Lua */
+    return 1;
   }
   const tl_tensor *x = tl_tensor_check(L, 1, "index");
   tl_view view = x->view;

@@ -73,6 +73,27 @@ static void add(lua_State *L, int metatable, int context, const luaL_Reg *functi
   }
 }
 
+/* __index of the library and of the methods: the functions that are written in Lua are loaded when
+ * a name is asked for that C does not have. */
+static int load_functions(lua_State *L) {
+  tl_embedded_require(L, "tensor.functions");
+  lua_settop(L, 2);
+  lua_rawget(L, 1);
+  return 1;
+}
+
+/* For the Lua part: fail(text) raises it at the line of whoever called the library. */
+static int fail(lua_State *L) { return tl_fail(L, "%s", luaL_checkstring(L, 1)); }
+
+/* check(name, x, ...): the first arguments of the function `name`, which must be tensors. */
+static int check(lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
+  lua_pushvalue(L, 1);
+  lua_remove(L, 1);
+  for (int i = 1; i < lua_gettop(L); i++) tl_tensor_check(L, i, name);
+  return 0;
+}
+
 /* tensor{...}: the library is the first argument of its own __call. */
 static int call(lua_State *L) {
   lua_remove(L, 1);
@@ -89,8 +110,11 @@ int luaopen_tensor(lua_State *L) {
   static const luaL_Reg *const metamethods[] = {
       tl_elementwise_metamethods, tl_read_metamethods, tl_index_metamethods};
   static const luaL_Reg closers[] = {{"__close", tl_tensor_close}, {NULL, NULL}};
-  static const luaL_Reg callers[] = {{"__call", call}, {NULL, NULL}};
-  static const luaL_Reg internals[] = {{"measure", tl_control_measure}, {NULL, NULL}};
+  static const luaL_Reg callers[] = {{"__call", call}, {"__index", load_functions}, {NULL, NULL}};
+  static const luaL_Reg loaders[] = {{"__index", load_functions}, {NULL, NULL}};
+  static const luaL_Reg internals[] = {
+      {"measure", tl_control_measure}, {"fail", fail},
+      {"check", check},                {"require", preload}, {NULL, NULL}};
   enum { COUNT = sizeof methods / sizeof methods[0] };
 
   luaL_checkversion(L);
@@ -118,6 +142,9 @@ int luaopen_tensor(lua_State *L) {
   lua_newtable(L); /* the library's own metatable */
   add(L, 1, 2, callers);
   lua_setmetatable(L, 4);
+  lua_newtable(L);
+  add(L, 1, 2, loaders);
+  lua_setmetatable(L, 3);
 
   lua_pushvalue(L, 1);
   for (int i = 0; i < 3; i++) add(L, 1, 2, metamethods[i]);
@@ -137,6 +164,8 @@ int luaopen_tensor(lua_State *L) {
   add(L, 1, 2, internals);
   lua_pushvalue(L, 4);
   lua_setfield(L, -2, "tensor");
+  lua_pushvalue(L, 3);
+  lua_setfield(L, -2, "methods");
   lua_rawseti(L, 5, 1);
   push_globals(L);
   lua_rawseti(L, 5, 2);

@@ -1,4 +1,4 @@
--- Every example of the operator table gives the value that stands beside it.
+-- Every example of the operator table, and of the functions in Lua, gives the value beside it.
 
 local here = arg[0]:match("^(.*/)") or "./"
 package.path = here .. "?.lua;" .. package.path
@@ -65,19 +65,40 @@ local function rows()
   return list
 end
 
+-- The rows of the functions that are written in Lua, likewise.
+local function lua_rows()
+  local list = {}
+  for _, row in ipairs(require "tensor.functions") do
+    list[#list + 1] = {name = row[1], doc = row.doc, example = row.example, value = row.value}
+  end
+  return list
+end
+
+local function check(row)
+  lu.assertNotNil(row.example, row.name .. " has no example")
+  local result = assert(load("return " .. row.example, "=" .. row.name))()
+  lu.assertEquals(tostring(result), row.value, row.name .. ": " .. row.example)
+end
+
 TestExamples = {}
 
 function TestExamples:test_values()
   local count = 0
   for _, row in ipairs(rows()) do
     if row.doc then
-      lu.assertNotNil(row.example, row.name .. " has no example")
-      local result = assert(load("return " .. row.example, "=" .. row.name))()
-      lu.assertEquals(tostring(result), row.value, row.name .. ": " .. row.example)
+      check(row)
       count = count + 1
     end
   end
   lu.assertTrue(count >= 40, "only " .. count .. " rows were read")
+end
+
+function TestExamples:test_functions_in_lua()
+  for _, row in ipairs(lua_rows()) do
+    lu.assertIsString(row.doc, row.name)
+    lu.assertNotNil(row.example:find(row.name, 1, true), row.name)
+    check(row)
+  end
 end
 
 function TestExamples:test_every_row_is_a_function()
