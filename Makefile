@@ -48,7 +48,7 @@ LINK    = $(CC) $(CFLAGS) $(SANITIZE) -pthread $(LDFLAGS)
 C11    := -std=c11 -D_POSIX_C_SOURCE=200809L
 
 # The kernels are compiled once per instruction set; cpu.c chooses among them at start.
-KERNEL := -std=gnu11 -O3 -fno-math-errno -fno-trapping-math
+KERNEL := -std=gnu11 -O3 -fno-math-errno -fno-trapping-math -fwrapv
 ISAS   := baseline
 ifneq ($(filter x86_64-%,$(MACHINE)),)
 ISAS   += avx2 avx512

@@ -1,7 +1,7 @@
 -- The functions of the library that are written in Lua: loaded when the first of them is asked for.
 --
--- A module returns rows, each {name, function, doc =, example =, value =}: as in ops.def, the example
--- is a Lua expression and `value` what printing it gives.  A row is a function of the library and a
+-- A module returns rows, each {name, function, doc =, example =, value =}: as in ops.def, the
+-- example is a Lua expression and `value` what printing it gives.  A row is a function of the library and a
 -- method of tensors; `method = false` and `library = false` leave one of them out.  A name with a
 -- dot (linalg.solve) is a function in a table of that name, and no method.
 local _, internal = ...

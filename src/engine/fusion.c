@@ -25,12 +25,28 @@ static bool is_contiguous(int ndim, const int64_t *shape, const int64_t *stride)
   return true;
 }
 
+/* Whether the register that an output is stored from holds what loading it again would give. */
+static bool is_stored_exactly(const tl_program *program, const tl_operand *out) {
+  if (out->dtype == program->dtype) return true;
+  return out->dtype == TL_bool && program->nsteps == 1 &&
+         tl_ops[program->steps[0].op].family == TL_ELEMENTWISE &&
+         tl_ops[program->steps[0].op].kind == TL_TEST;
+}
+
+static bool can_fail(const tl_program *program) {
+  for (int s = 0; s < program->nsteps; s++) {
+    if (program->dtype == TL_int64 && tl_op_can_fail((tl_op)program->steps[s].op)) return true;
+  }
+  return false;
+}
+
 bool tl_fusion_applies(const tl_fusion *fusion, const tl_command *command) {
   if (!fusion->enabled || command->inject_fault) return false;
   tl_family family = tl_ops[command->op].family;
   if (family != TL_ELEMENTWISE && family != TL_FILL && family != TL_COPY) return false;
   const tl_operand *out = &command->operands[0];
-  return out->dtype == program_of(command)->dtype &&
+  const tl_program *program = program_of(command);
+  return is_stored_exactly(program, out) && !can_fail(program) &&
          is_contiguous(out->ndim, out->shape, out->stride) &&
          tl_operand_numel(out) >= TL_FUSE_ELEMENTS;
 }
@@ -172,6 +188,7 @@ static tl_slice slice_of(const tl_group *group, uint8_t reg) {
     if (!slice.step[s] || tl_ops[group->steps[s].op].family == TL_FILL) continue;
     add_to_slice(&slice, group->steps[s].a);
     add_to_slice(&slice, group->steps[s].b);
+    add_to_slice(&slice, group->steps[s].c);
   }
   return slice;
 }
@@ -227,6 +244,7 @@ static bool add(tl_group *group, const tl_command *command) {
     if (tl_ops[step->op].family != TL_FILL) {
       if (step->a != TL_IMMEDIATE) step->a = registers[step->a];
       if (step->b != TL_IMMEDIATE) step->b = registers[step->b];
+      if (step->c != TL_IMMEDIATE) step->c = registers[step->c];
     }
     step->out = result->reg = (uint8_t)(TL_MAX_INPUTS + group->nsteps++);
   }
@@ -245,6 +263,7 @@ bool tl_group_reduce(const tl_fusion *fusion, tl_group *group, const tl_command 
   const tl_reduce *parameters = command->parameters;
   const tl_operand *out = &command->operands[0], *in = &command->operands[1];
   if (parameters->count < TL_FUSE_REDUCED || !is_contiguous(in->ndim, in->shape, in->stride) ||
+      tl_dtype_compute(group->dtype) != group->dtype ||
       tl_operand_numel(in) != numel_of(group->ndim, group->shape)) {
     return false;
   }
@@ -328,6 +347,7 @@ static void emit(const tl_group *group, const tl_slice *slice, int noutputs,
     if (tl_ops[step->op].family != TL_FILL) {
       if (step->a != TL_IMMEDIATE) step->a = renamed[step->a];
       if (step->b != TL_IMMEDIATE) step->b = renamed[step->b];
+      if (step->c != TL_IMMEDIATE) step->c = renamed[step->c];
     }
     step->out = renamed[TL_MAX_INPUTS + s] = count++;
   }

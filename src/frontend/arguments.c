@@ -19,8 +19,13 @@ const char *tl_describe_value(lua_State *L, int index) {
 tl_dtype tl_check_dtype(lua_State *L, int index, const char *name) {
   int dtype = lua_type(L, index) == LUA_TSTRING ? tl_dtype_find(lua_tostring(L, index)) : -1;
   if (dtype < 0) {
-    tl_fail(L, "%s: '%s' is not a dtype: 'float32' or 'float64'", name,
-            tl_describe_value(L, index));
+    lua_pushliteral(L, "");
+    for (int i = 0; i < TL_DTYPE_COUNT; i++) {
+      lua_pushfstring(L, "%s%s", i > 0 ? ", " : "", tl_dtype_name((tl_dtype)i));
+      lua_concat(L, 2);
+    }
+    const char *all = lua_tostring(L, -1);
+    tl_fail(L, "%s: '%s' is not a dtype: %s", name, tl_describe_value(L, index), all);
   }
   return (tl_dtype)dtype;
 }
@@ -47,6 +52,7 @@ tl_options tl_check_options(lua_State *L, const char *name) {
     const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
     if (key && strcmp(key, "dtype") == 0) {
       options.dtype = tl_check_dtype(L, lua_gettop(L), name);
+      options.has_dtype = true;
     } else if (key && strcmp(key, "device") == 0) {
       tl_check_device(L, lua_gettop(L), name);
     } else {
@@ -126,6 +132,19 @@ double tl_check_number(lua_State *L, int index, const char *name) {
   return lua_tonumber(L, index);
 }
 
+tl_scalar tl_check_scalar(lua_State *L, int index, const char *name, tl_dtype dtype) {
+  tl_scalar value;
+  bool integers = tl_dtype_compute(dtype) == TL_int64;
+  if (lua_type(L, index) == LUA_TBOOLEAN || lua_isinteger(L, index)) {
+    int64_t given = lua_isinteger(L, index) ? lua_tointeger(L, index) : lua_toboolean(L, index);
+    value.integer = given;
+    return integers ? value : (tl_scalar){.real = (double)given};
+  }
+  value.real = tl_check_number(L, index, name);
+  if (!integers) return value;
+  return (tl_scalar){.integer = dtype == TL_bool ? value.real != 0 : tl_to_int64(value.real)};
+}
+
 void tl_push_sizes(lua_State *L, int ndim, const int64_t *sizes) {
   lua_createtable(L, ndim, 0);
   for (int d = 0; d < ndim; d++) {
@@ -150,14 +169,40 @@ static int64_t resolve(int64_t index, int64_t size) {
   return -1;
 }
 
-int tl_check_dim(lua_State *L, int index, const char *name, const tl_view *view) {
-  int64_t given = tl_check_integer(L, index, name), dim = resolve(given, view->ndim);
+static int resolve_dim(lua_State *L, int64_t given, const char *name, const tl_view *view) {
+  int64_t dim = resolve(given, view->ndim);
   char text[TL_SHAPE_TEXT];
   if (dim < 0) {
     tl_fail(L, "%s: dimension %I is out of range for a tensor of size %s", name,
             (LUAI_UACINT)given, tl_view_shape_text(view, text));
   }
   return (int)dim;
+}
+
+int tl_check_dim(lua_State *L, int index, const char *name, const tl_view *view) {
+  return resolve_dim(L, tl_check_integer(L, index, name), name, view);
+}
+
+void tl_check_dims(lua_State *L, int index, const char *name, const tl_view *view, bool *named) {
+  bool all = lua_isnoneornil(L, index), table = lua_type(L, index) == LUA_TTABLE;
+  tl_view seen = *view;
+  if (view->ndim == 0) { /* as if it had one dimension */
+    seen.ndim = 1;
+    seen.shape[0] = 1;
+  }
+  for (int d = 0; d < seen.ndim; d++) named[d] = all;
+  if (!all && !table) named[tl_check_dim(L, index, name, &seen)] = true;
+  for (lua_Integer i = 1; table && i <= (lua_Integer)lua_rawlen(L, index); i++) {
+    int64_t given;
+    lua_rawgeti(L, index, i);
+    if (!to_integer(L, -1, &given)) {
+      tl_fail(L, "%s: a dimension must be an integer, not %s", name, tl_describe(L, -1));
+    }
+    int dim = resolve_dim(L, given, name, &seen);
+    if (named[dim]) tl_fail(L, "%s: dimension %d is named twice", name, dim + 1);
+    named[dim] = true;
+    lua_pop(L, 1);
+  }
 }
 
 int64_t tl_check_index(lua_State *L, int index, const char *name, const tl_view *view, int dim) {

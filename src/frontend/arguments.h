@@ -7,6 +7,7 @@
 
 typedef struct tl_options {
   tl_dtype dtype;
+  bool has_dtype; /* it was given */
 } tl_options;
 
 /* Reads the options of the last argument, when it is a table: one without an array part, which is
@@ -24,11 +25,17 @@ void tl_check_shape(lua_State *L, int first, const char *name, tl_dtype dtype, t
 /* A Lua dimension (from 1, or negative from the end) of a tensor, as one from 0. */
 int tl_check_dim(lua_State *L, int index, const char *name, const tl_view *view);
 
+/* The dimensions (from 0) that argument `index` names: one, a table of them, or none for all. */
+void tl_check_dims(lua_State *L, int index, const char *name, const tl_view *view, bool *named);
+
 /* A Lua index (likewise) into dimension `dim` (from 0), as one from 0. */
 int64_t tl_check_index(lua_State *L, int index, const char *name, const tl_view *view, int dim);
 
 /* A number; strings are not converted. */
 double tl_check_number(lua_State *L, int index, const char *name);
+/* A number or a boolean as a scalar of the dtype in which `dtype` is computed. */
+tl_scalar tl_check_scalar(lua_State *L, int index, const char *name, tl_dtype dtype);
+
 int64_t tl_check_integer(lua_State *L, int index, const char *name);
 
 /* At most `most` arguments; nil behind them does not count. */

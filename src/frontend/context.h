@@ -66,7 +66,8 @@ void tl_context_charge(lua_State *L, tl_context *context, size_t bytes);
  * of the innermost Lua function that is not the library's own. */
 void tl_context_source(lua_State *L, tl_context *context, const char **source, int *line);
 
-/* Raises an error, as luaL_error does, at the line of that function: also when C code is in between, as print() is when it waits for a value, and pcall() when it calls a function. */
+/* Raises an error, as luaL_error does, at the line of that function: also when C code is in between,
+ * as print() is when it waits for a value, and pcall() when it calls a function. */
 int tl_fail(lua_State *L, const char *format, ...);
 
 /* The same for an error from below; an interrupt becomes `interrupted!`. */

@@ -14,6 +14,7 @@ typedef struct tl_table_reader {
   int ndim;
   int64_t shape[TL_MAX_DIMS];
   int64_t position[TL_MAX_DIMS]; /* of the element being read, from 1 */
+  int type; /* Lua's, of the elements: numbers or booleans, as the first one is */
   tl_dtype dtype;
   char *to;
 } tl_table_reader;
@@ -41,6 +42,7 @@ static void read_shape(tl_table_reader *reader) {
     lua_rawgeti(L, -1, 1);
     lua_remove(L, -2);
   }
+  reader->type = lua_type(L, -1) == LUA_TBOOLEAN ? LUA_TBOOLEAN : LUA_TNUMBER;
   lua_pop(L, 1);
 }
 
@@ -49,11 +51,12 @@ static void read_level(tl_table_reader *reader, int depth) {
   lua_State *L = reader->L;
   char what[96];
   if (depth == reader->ndim) {
-    if (lua_type(L, -1) != LUA_TNUMBER) {
-      snprintf(what, sizeof what, "a %s, not a number", luaL_typename(L, -1));
+    if (lua_type(L, -1) != reader->type) {
+      snprintf(what, sizeof what, "a %s, not a %s", luaL_typename(L, -1),
+               lua_typename(L, reader->type));
       refuse(reader, depth, what);
     }
-    tl_dtype_store(reader->dtype, reader->to, lua_tonumber(L, -1));
+    tl_dtype_store(reader->dtype, reader->to, tl_check_scalar(L, -1, "tensor", reader->dtype));
     reader->to += tl_dtype_size(reader->dtype);
     return;
   }
@@ -77,7 +80,8 @@ static void read_level(tl_table_reader *reader, int depth) {
 int tl_create_tensor(lua_State *L) {
   tl_options options = tl_check_options(L, "tensor");
   tl_check_count(L, 1, "tensor");
-  if (lua_type(L, 1) != LUA_TTABLE && lua_type(L, 1) != LUA_TNUMBER) {
+  if (lua_type(L, 1) != LUA_TTABLE && lua_type(L, 1) != LUA_TNUMBER &&
+      lua_type(L, 1) != LUA_TBOOLEAN) {
     tl_fail(L, "tensor: argument 1 must be a number or a table of numbers, not %s",
             lua_isnone(L, 1) ? "missing" : luaL_typename(L, 1));
   }
@@ -85,6 +89,7 @@ int tl_create_tensor(lua_State *L) {
   tl_view view;
   tl_error error;
   read_shape(&reader);
+  if (reader.type == LUA_TBOOLEAN && !options.has_dtype) reader.dtype = TL_bool;
   if (tl_view_make(&view, reader.dtype, reader.ndim, reader.shape, &error) != TL_OK) {
     tl_fail(L, "tensor: %s", error.text);
   }
@@ -102,11 +107,13 @@ int tl_create_tensor(lua_State *L) {
 
 /* ---- of one value ---- */
 
-static int filled(lua_State *L, tl_op op, double value) {
+static int filled(lua_State *L, tl_op op, int value) {
   tl_view view;
   tl_options options = tl_check_options(L, tl_ops[op].name);
   tl_check_shape(L, 1, tl_ops[op].name, options.dtype, &view);
-  tl_enqueue_fill(L, op, tl_tensor_new(L, &view, tl_ops[op].name), true, value);
+  tl_scalar scalar = tl_scalar_convert((tl_scalar){.integer = value}, TL_int64,
+                                       tl_dtype_compute(options.dtype));
+  tl_enqueue_fill(L, op, tl_tensor_new(L, &view, tl_ops[op].name), true, scalar);
   return 1;
 }
 
@@ -118,7 +125,8 @@ static int full(lua_State *L) {
   tl_view view;
   tl_options options = tl_check_options(L, "full");
   tl_check_count(L, 2, "full");
-  double value = tl_check_number(L, 2, "full");
+  if (lua_isboolean(L, 2) && !options.has_dtype) options.dtype = TL_bool;
+  tl_scalar value = tl_check_scalar(L, 2, "full", options.dtype);
   lua_settop(L, 1);
   tl_check_shape(L, 1, "full", options.dtype, &view);
   tl_enqueue_fill(L, TL_OP_full, tl_tensor_new(L, &view, "full"), true, value);
@@ -133,7 +141,9 @@ static int eye(lua_State *L) {
   tl_view view;
   tl_check_shape(L, 1, "eye", options.dtype, &view);
   tl_tensor *out = tl_tensor_new(L, &view, "eye");
-  tl_enqueue_fill(L, TL_OP_eye, out, true, 0);
+  tl_scalar one = tl_scalar_convert((tl_scalar){.integer = 1}, TL_int64,
+                                    tl_dtype_compute(options.dtype));
+  tl_enqueue_fill(L, TL_OP_eye, out, true, (tl_scalar){0});
   int64_t rows = view.shape[0], columns = view.shape[1];
   tl_view diagonal = {
       .dtype = view.dtype,
@@ -141,14 +151,15 @@ static int eye(lua_State *L) {
       .shape = {rows < columns ? rows : columns},
       .stride = {columns + 1},
   };
-  tl_enqueue_fill(L, TL_OP_eye, tl_tensor_alias(L, out, &diagonal), false, 1);
+  tl_enqueue_fill(L, TL_OP_eye, tl_tensor_alias(L, out, &diagonal), false, one);
   lua_pop(L, 1);
   return 1;
 }
 
 /* ---- of computed values ---- */
 
-static void generate(lua_State *L, tl_op op, const tl_view *view, const tl_generate *parameters) {
+static const tl_tensor *generate(lua_State *L, tl_op op, const tl_view *view,
+                                 const tl_generate *parameters) {
   tl_tensor *out = tl_tensor_new(L, view, tl_ops[op].name);
   tl_operand operand = tl_operand_of(out, &out->view, TL_WRITE | TL_WHOLE);
   tl_draft draft = {
@@ -159,16 +170,24 @@ static void generate(lua_State *L, tl_op op, const tl_view *view, const tl_gener
       .parameters_size = sizeof *parameters,
   };
   tl_enqueue(L, &draft);
+  return out;
 }
 
+/* Drawn as float32 or float64; the halves are rounded from float32. */
 static int random_tensor(lua_State *L, tl_op op) {
   tl_context *context = tl_context_of(L);
   tl_options options = tl_check_options(L, tl_ops[op].name);
+  if (!tl_dtype_is_floating(options.dtype)) {
+    tl_fail(L, "%s: wants a floating-point dtype, not %s", tl_ops[op].name,
+            tl_dtype_name(options.dtype));
+  }
+  tl_dtype drawn = tl_dtype_compute(options.dtype);
   tl_view view;
-  tl_check_shape(L, 1, tl_ops[op].name, options.dtype, &view);
+  tl_check_shape(L, 1, tl_ops[op].name, drawn, &view);
   tl_generate parameters = {.seed = context->seed};
-  parameters.position = tl_context_draw(context, options.dtype, (uint64_t)tl_view_numel(&view));
-  generate(L, op, &view, &parameters);
+  parameters.position = tl_context_draw(context, drawn, (uint64_t)tl_view_numel(&view));
+  const tl_tensor *out = generate(L, op, &view, &parameters);
+  if (drawn != options.dtype) tl_enqueue_copy(L, TL_OP_to, out, options.dtype);
   return 1;
 }
 
@@ -181,14 +200,17 @@ static int arange(lua_State *L) {
   tl_options options = tl_check_options(L, "arange");
   tl_check_count(L, 3, "arange");
   int given = lua_gettop(L);
-  tl_generate parameters = {.start = 1, .step = 1};
-  double last = tl_check_number(L, given > 1 ? 2 : 1, "arange");
-  if (given > 1) parameters.start = tl_check_number(L, 1, "arange");
-  if (given > 2) parameters.step = tl_check_number(L, 3, "arange");
-  double steps = floor((last - parameters.start) / parameters.step);
-  if (parameters.step == 0 || !isfinite(steps)) {
-    tl_fail(L, "arange: cannot count from %f to %f in steps of %f", parameters.start, last,
-            parameters.step);
+  double last = tl_check_number(L, given > 1 ? 2 : 1, "arange"), start = 1, step = 1;
+  if (given > 1) start = tl_check_number(L, 1, "arange");
+  if (given > 2) step = tl_check_number(L, 3, "arange");
+  double steps = floor((last - start) / step);
+  if (step == 0 || !isfinite(steps)) {
+    tl_fail(L, "arange: cannot count from %f to %f in steps of %f", start, last, step);
+  }
+  tl_generate parameters = {.start.real = start, .step.real = step};
+  if (tl_dtype_compute(options.dtype) == TL_int64) {
+    parameters.start.integer = given > 1 ? tl_check_integer(L, 1, "arange") : 1;
+    parameters.step.integer = given > 2 ? tl_check_integer(L, 3, "arange") : 1;
   }
   int64_t count = steps < 0 ? 0 : steps < 9e18 ? (int64_t)steps + 1 : INT64_MAX;
   tl_view view;

@@ -109,15 +109,35 @@ void tl_enqueue_step(lua_State *L, tl_op op, tl_tensor *out, bool fresh, tl_dtyp
   tl_enqueue(L, &draft);
 }
 
+tl_dtype tl_copy_dtype(tl_dtype from, tl_dtype to) {
+  return from == to ? from : tl_dtype_compute(from);
+}
+
 tl_tensor *tl_enqueue_copy(lua_State *L, tl_op op, const tl_tensor *tensor, tl_dtype dtype) {
   tl_view view;
   tl_view_make_like(&view, dtype, &tensor->view);
   tl_tensor *copy = tl_tensor_new(L, &view, tl_ops[op].name);
-  tl_enqueue_step(L, op, copy, true, dtype, NULL, 1, &tensor);
+  tl_dtype moved = tl_copy_dtype((tl_dtype)tensor->view.dtype, dtype);
+  tl_enqueue_step(L, op, copy, true, moved, NULL, 1, &tensor);
   return copy;
 }
 
-void tl_enqueue_fill(lua_State *L, tl_op op, tl_tensor *out, bool fresh, double value) {
-  tl_step step = {.op = (uint16_t)op, .out = 0, .immediate = value};
-  tl_enqueue_step(L, op, out, fresh, (tl_dtype)out->view.dtype, &step, 0, NULL);
+void tl_enqueue_fill(lua_State *L, tl_op op, tl_tensor *out, bool fresh, tl_scalar value) {
+  tl_step step = {.op = (uint16_t)op,
+                  .a = TL_IMMEDIATE,
+                  .b = TL_IMMEDIATE,
+                  .c = TL_IMMEDIATE,
+                  .immediate = value};
+  tl_enqueue_step(L, op, out, fresh, tl_dtype_compute((tl_dtype)out->view.dtype), &step, 0, NULL);
+}
+
+tl_tensor *tl_enqueue_truth(lua_State *L, tl_op op, const tl_tensor *tensor) {
+  tl_view view;
+  tl_view_make_like(&view, TL_bool, &tensor->view);
+  tl_tensor *out = tl_tensor_new(L, &view, tl_ops[op].name);
+  tl_step step = {
+      .op = TL_OP_ne, .out = 1, .a = 0, .b = TL_IMMEDIATE, .c = TL_IMMEDIATE, .immediate = {0}};
+  tl_dtype compute = tl_dtype_compute((tl_dtype)tensor->view.dtype);
+  tl_enqueue_step(L, TL_OP_ne, out, true, compute, &step, 1, &tensor);
+  return out;
 }

@@ -11,16 +11,22 @@ void tl_enqueue(lua_State *L, tl_draft *draft);
 /* An operand that is the whole of a view. */
 tl_operand tl_operand_of(const tl_tensor *tensor, const tl_view *view, int access);
 
-/* out = step over `inputs` (at most 2, each broadcasting to out's shape), computed in `dtype`.
+/* out = step over `inputs` (at most 3, each broadcasting to out's shape), computed in `dtype`.
  * step NULL copies the one input.  `fresh`: out was just made and is overwritten whole.  Inputs
  * that overlap what is written, other than element by element, are copied first. */
 void tl_enqueue_step(lua_State *L, tl_op op, tl_tensor *out, bool fresh, tl_dtype dtype,
                      const tl_step *step, int ninputs, const tl_tensor *const *inputs);
 
+/* The dtype in which a program that only copies moves elements: their own when it stays. */
+tl_dtype tl_copy_dtype(tl_dtype from, tl_dtype to);
+
 /* Pushes a contiguous copy as `dtype`, made by a command named `op`, of the family TL_COPY. */
 tl_tensor *tl_enqueue_copy(lua_State *L, tl_op op, const tl_tensor *tensor, tl_dtype dtype);
 
-/* Every element of out becomes `value`. */
-void tl_enqueue_fill(lua_State *L, tl_op op, tl_tensor *out, bool fresh, double value);
+/* Pushes a tensor of bools: whether each element is not 0.  `op` is the one that asks. */
+tl_tensor *tl_enqueue_truth(lua_State *L, tl_op op, const tl_tensor *tensor);
+
+/* Every element of out becomes `value`, of the dtype in which out is computed. */
+void tl_enqueue_fill(lua_State *L, tl_op op, tl_tensor *out, bool fresh, tl_scalar value);
 
 #endif

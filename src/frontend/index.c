@@ -109,8 +109,9 @@ static int index_write(lua_State *L) {
   tl_view view = x->view;
   apply_key(L, "index", &view);
   tl_tensor *part = tl_tensor_alias(L, x, &view);
-  if (lua_type(L, 3) == LUA_TNUMBER) {
-    tl_enqueue_fill(L, TL_OP_fill_, part, false, lua_tonumber(L, 3));
+  if (lua_type(L, 3) == LUA_TNUMBER || lua_type(L, 3) == LUA_TBOOLEAN) {
+    tl_scalar number = tl_check_scalar(L, 3, "index", (tl_dtype)view.dtype);
+    tl_enqueue_fill(L, TL_OP_fill_, part, false, number);
     return 0;
   }
   if (!tl_tensor_test(L, 3)) {
@@ -123,7 +124,8 @@ static int index_write(lua_State *L) {
     return tl_fail(L, "index: cannot broadcast %s to the size of the part written, %s",
                    tl_view_shape_text(&value->view, text), tl_view_shape_text(&view, wanted));
   }
-  tl_enqueue_step(L, TL_OP_copy_, part, false, (tl_dtype)view.dtype, NULL, 1, &value);
+  tl_dtype moved = tl_copy_dtype((tl_dtype)value->view.dtype, (tl_dtype)view.dtype);
+  tl_enqueue_step(L, TL_OP_copy_, part, false, moved, NULL, 1, &value);
   return 0;
 }
 

@@ -8,7 +8,8 @@
 static int fill_(lua_State *L) {
   tl_tensor *x = tl_tensor_check(L, 1, "fill_");
   tl_check_count(L, 2, "fill_");
-  tl_enqueue_fill(L, TL_OP_fill_, x, false, tl_check_number(L, 2, "fill_"));
+  tl_scalar value = tl_check_scalar(L, 2, "fill_", (tl_dtype)x->view.dtype);
+  tl_enqueue_fill(L, TL_OP_fill_, x, false, value);
   lua_settop(L, 1);
   return 1;
 }
@@ -16,7 +17,7 @@ static int fill_(lua_State *L) {
 static int zero_(lua_State *L) {
   tl_tensor *x = tl_tensor_check(L, 1, "zero_");
   tl_check_count(L, 1, "zero_");
-  tl_enqueue_fill(L, TL_OP_zero_, x, false, 0);
+  tl_enqueue_fill(L, TL_OP_zero_, x, false, (tl_scalar){0});
   return 1;
 }
 
@@ -29,7 +30,8 @@ static int copy_(lua_State *L) {
     tl_fail(L, "copy_: cannot broadcast %s to the size of the tensor written, %s",
             tl_view_shape_text(&y->view, text_y), tl_view_shape_text(&x->view, text_x));
   }
-  tl_enqueue_step(L, TL_OP_copy_, x, false, (tl_dtype)x->view.dtype, NULL, 1, &y);
+  tl_dtype moved = tl_copy_dtype((tl_dtype)y->view.dtype, (tl_dtype)x->view.dtype);
+  tl_enqueue_step(L, TL_OP_copy_, x, false, moved, NULL, 1, &y);
   lua_settop(L, 1);
   return 1;
 }
@@ -47,14 +49,11 @@ static int to(lua_State *L) {
   tl_check_count(L, 2, "to");
   tl_dtype dtype = (tl_dtype)x->view.dtype;
   if (lua_type(L, 2) == LUA_TTABLE && lua_rawlen(L, 2) == 0) {
-    lua_getfield(L, 2, "dtype");
-    bool has_dtype = !lua_isnil(L, -1);
-    lua_pop(L, 1);
     tl_options options = tl_check_options(L, "to");
-    if (has_dtype) dtype = options.dtype;
+    if (options.has_dtype) dtype = options.dtype;
   } else if (lua_type(L, 2) == LUA_TSTRING && tl_dtype_find(lua_tostring(L, 2)) < 0) {
     if (strcmp(lua_tostring(L, 2), "cpu") != 0) {
-      tl_fail(L, "to: '%s' is neither a dtype nor a device: 'float32', 'float64', 'cpu'",
+      tl_fail(L, "to: '%s' is neither a dtype ('float32', 'int64', ...) nor a device ('cpu')",
               lua_tostring(L, 2));
     }
   } else {

@@ -52,6 +52,10 @@ static void check_operands(lua_State *L, tl_op op, tl_view *a, tl_view *b) {
     tl_fail(L, "%s: operands are %s and %s: convert one with :to()", name,
             tl_dtype_name((tl_dtype)a->dtype), tl_dtype_name((tl_dtype)b->dtype));
   }
+  if (a->dtype != TL_float32 && a->dtype != TL_float64) {
+    tl_fail(L, "%s: wants float32 or float64, not %s: convert with :to()", name,
+            tl_dtype_name((tl_dtype)a->dtype));
+  }
 }
 
 static void check_dims(lua_State *L, tl_op op, const tl_view *a, int a_ndim, const tl_view *b,

@@ -6,31 +6,44 @@
 #include "frontend/trace.h"
 #include "tensor/parameters.h"
 
-static double element(const tl_tensor *x, const char *data, int64_t at) {
-  return tl_dtype_load((tl_dtype)x->view.dtype,
-                       data + (size_t)at * tl_dtype_size((tl_dtype)x->view.dtype));
+static tl_scalar element(const tl_tensor *x, const char *data, int64_t at) {
+  tl_dtype dtype = (tl_dtype)x->view.dtype;
+  return tl_dtype_load(dtype, data + (size_t)at * tl_dtype_size(dtype));
 }
 
-static double read_item(lua_State *L, const tl_tensor *x, const char *name) {
+/* As Lua has it: a boolean, an integer or a float. */
+static void push_element(lua_State *L, const tl_tensor *x, const char *data, int64_t at) {
+  tl_dtype dtype = (tl_dtype)x->view.dtype;
+  tl_scalar value = element(x, data, at);
+  if (dtype == TL_bool) {
+    lua_pushboolean(L, value.integer != 0);
+  } else if (tl_dtype_is_floating(dtype)) {
+    lua_pushnumber(L, value.real);
+  } else {
+    lua_pushinteger(L, value.integer);
+  }
+}
+
+static void push_item(lua_State *L, const tl_tensor *x, const char *name) {
   if (tl_view_numel(&x->view) != 1) {
     char text[TL_SHAPE_TEXT];
     tl_fail(L, "%s: wants one element, not a tensor of size %s%s", name,
             tl_view_shape_text(&x->view, text),
             name[0] == '<' ? ": element by element it is :lt() or :le()" : "");
   }
-  return element(x, tl_tensor_read(L, x, name), x->view.offset);
+  push_element(L, x, tl_tensor_read(L, x, name), x->view.offset);
 }
 
 static int item(lua_State *L) {
   const tl_tensor *x = tl_tensor_check(L, 1, "item");
   tl_check_count(L, 1, "item");
-  lua_pushnumber(L, read_item(L, x, "item"));
+  push_item(L, x, "item");
   return 1;
 }
 
 static void push_level(lua_State *L, const tl_tensor *x, const char *data, int dim, int64_t at) {
   if (dim == x->view.ndim) {
-    lua_pushnumber(L, element(x, data, at));
+    push_element(L, x, data, at);
     return;
   }
   int64_t size = x->view.shape[dim];
@@ -114,7 +127,7 @@ static double count_differing(lua_State *L, tl_op op, const tl_tensor *x, const 
       .parameters_size = sizeof *parameters,
   };
   tl_enqueue(L, &draft);
-  return read_item(L, count, name);
+  return element(count, tl_tensor_read(L, count, name), 0).real;
 }
 
 static int equal(lua_State *L) {
@@ -144,21 +157,28 @@ static int allclose(lua_State *L) {
   return 1;
 }
 
-static double one_operand(lua_State *L, int index, const char *name) {
-  return lua_type(L, index) == LUA_TNUMBER
-             ? lua_tonumber(L, index)
-             : read_item(L, tl_tensor_check(L, index, name), name);
+/* A number, of which a bool is one, at a stack index. */
+static void push_operand(lua_State *L, int index, const char *name) {
+  if (lua_type(L, index) == LUA_TNUMBER) {
+    lua_pushvalue(L, index);
+    return;
+  }
+  push_item(L, tl_tensor_check(L, index, name), name);
+  if (lua_isboolean(L, -1)) {
+    lua_pushinteger(L, lua_toboolean(L, -1));
+    lua_replace(L, -2);
+  }
 }
 
-static int less(lua_State *L) {
-  lua_pushboolean(L, one_operand(L, 1, "<") < one_operand(L, 2, "<"));
+static int compare(lua_State *L, int operator, const char *name) {
+  push_operand(L, 1, name);
+  push_operand(L, 2, name);
+  lua_pushboolean(L, lua_compare(L, -2, -1, operator));
   return 1;
 }
 
-static int less_equal(lua_State *L) {
-  lua_pushboolean(L, one_operand(L, 1, "<=") <= one_operand(L, 2, "<="));
-  return 1;
-}
+static int less(lua_State *L) { return compare(L, LUA_OPLT, "<"); }
+static int less_equal(lua_State *L) { return compare(L, LUA_OPLE, "<="); }
 
 const luaL_Reg tl_read_functions[] = {
     {"item", item},         {"totable", totable}, {"tostring", tostring}, {"wait", wait},

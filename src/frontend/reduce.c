@@ -1,77 +1,103 @@
-/* Reductions: of all elements, or along one dimension. */
+/* Reductions: of all elements, or along some dimensions. */
 #include "frontend/arguments.h"
 #include "frontend/enqueue.h"
 #include "frontend/functions.h"
 #include "tensor/parameters.h"
 
-/* The view with the reduced dimension last, and the size of the result. */
-static void split(const tl_view *view, int dim, bool keep, tl_view *in, int64_t *shape, int *ndim) {
+/* Appends dimension d of `from`, as one with the last dimension where it follows it in memory. */
+static void append_dim(tl_view *to, int first, const tl_view *from, int d) {
+  int last = to->ndim - 1;
+  if (from->shape[d] == 1) return;
+  if (to->ndim > first && to->stride[last] == from->shape[d] * from->stride[d]) {
+    to->shape[last] *= from->shape[d];
+    to->stride[last] = from->stride[d];
+    return;
+  }
+  to->shape[to->ndim] = from->shape[d];
+  to->stride[to->ndim++] = from->stride[d];
+}
+
+/* The view with the reduced dimensions last, and the kept ones as few as the strides allow; returns
+ * how many are kept. */
+static int split(const tl_view *view, const bool *reduced, tl_view *in) {
   *in = *view;
-  *ndim = 0;
-  int at = 0;
+  in->ndim = 0;
   for (int d = 0; d < view->ndim; d++) {
-    if (d != dim) {
-      in->shape[at] = view->shape[d];
-      in->stride[at++] = view->stride[d];
-      shape[(*ndim)++] = view->shape[d];
-    } else if (keep) {
-      shape[(*ndim)++] = 1;
-    }
+    if (!reduced[d]) append_dim(in, 0, view, d);
   }
-  in->shape[at] = view->shape[dim];
-  in->stride[at] = view->stride[dim];
-}
-
-/* All dimensions reduced, in the order of memory and as few as the strides allow. */
-static void flatten(const tl_view *view, tl_view *in) {
+  int kept = in->ndim;
+  tl_view rest = *view; /* the reduced ones, in the order of memory */
+  rest.ndim = 0;
+  for (int d = 0; d < view->ndim; d++) {
+    if (!reduced[d]) continue;
+    rest.shape[rest.ndim] = view->shape[d];
+    rest.stride[rest.ndim++] = view->stride[d];
+  }
   tl_loop loop;
-  tl_loop_make(&loop, 1, &view);
-  *in = *view;
-  in->ndim = (uint8_t)loop.ndim;
+  tl_loop_make(&loop, 1, (const tl_view *const[]){&rest});
   for (int d = 0; d < loop.ndim; d++) {
-    in->shape[d] = loop.shape[d];
-    in->stride[d] = loop.stride[0][d];
+    in->shape[in->ndim] = loop.shape[d];
+    in->stride[in->ndim++] = loop.stride[0][d];
+  }
+  return kept;
+}
+
+static int64_t result_shape(const tl_view *view, const bool *reduced, bool keep, int64_t *shape,
+                            int *ndim) {
+  int64_t count = 1;
+  *ndim = 0;
+  for (int d = 0; d < view->ndim; d++) {
+    if (reduced[d]) count *= view->shape[d];
+    if (!reduced[d] || keep) shape[(*ndim)++] = reduced[d] ? 1 : view->shape[d];
+  }
+  return count;
+}
+
+static tl_dtype result_dtype(tl_op op, tl_dtype dtype) {
+  bool floating = tl_dtype_is_floating(dtype);
+  switch (op) {
+    case TL_OP_any:
+    case TL_OP_all: return TL_bool;
+    case TL_OP_mean: return floating ? dtype : TL_float32;
+    case TL_OP_sum:
+    case TL_OP_prod: return floating ? dtype : TL_int64;
+    default: return dtype;
   }
 }
 
-/* name(x), name(x, dim), name(x, dim, keepdim) */
+/* name(x), name(x, dims), name(x, dims, keepdim) */
 static int reduce(lua_State *L, tl_op op) {
   const char *name = tl_ops[op].name;
   const tl_tensor *x = tl_tensor_check(L, 1, name);
   tl_check_count(L, 3, name);
-  bool along = !lua_isnoneornil(L, 2);
   if (!lua_isnoneornil(L, 3) && !lua_isboolean(L, 3)) {
     tl_fail(L, "%s: keepdim must be true or false, not %s", name, luaL_typename(L, 3));
   }
-  tl_view in, view;
-  tl_error error;
-  tl_reduce parameters;
+  bool keep = lua_toboolean(L, 3), reduced[TL_MAX_DIMS];
+  tl_check_dims(L, 2, name, &x->view, reduced);
   int64_t shape[TL_MAX_DIMS];
-  int ndim = 0;
-  bool keep = lua_toboolean(L, 3);
-  if (along && x->view.ndim == 0) { /* as if it had one dimension */
-    tl_view one;
-    tl_view_make(&one, TL_float32, 1, (int64_t[]){1}, &error);
-    tl_check_dim(L, 2, name, &one);
-  }
-  if (along && x->view.ndim > 0) {
-    int dim = tl_check_dim(L, 2, name, &x->view);
-    split(&x->view, dim, keep, &in, shape, &ndim);
-    parameters = (tl_reduce){.dims = 1, .count = x->view.shape[dim]};
-  } else {
-    flatten(&x->view, &in);
-    for (; keep && ndim < x->view.ndim; ndim++) shape[ndim] = 1;
-    parameters = (tl_reduce){.dims = in.ndim, .count = tl_view_numel(&x->view)};
-  }
-  if (parameters.count == 0 && (op == TL_OP_max || op == TL_OP_min)) {
+  int ndim;
+  int64_t count = result_shape(&x->view, reduced, keep, shape, &ndim);
+  bool chooses = op == TL_OP_max || op == TL_OP_min || op == TL_OP_amax || op == TL_OP_amin;
+  if (count == 0 && chooses) {
     char text[TL_SHAPE_TEXT];
     tl_fail(L, "%s: a tensor of size %s has no elements to choose from", name,
             tl_view_shape_text(&x->view, text));
   }
-  tl_view_make(&view, (tl_dtype)x->view.dtype, ndim, shape, &error);
+  if ((op == TL_OP_any || op == TL_OP_all) && x->view.dtype != TL_bool) {
+    x = tl_enqueue_truth(L, op, x);
+  }
+
+  tl_view in, view, result; /* the last: as the backend sees it, dimension for dimension of `in` */
+  tl_error error;
+  int kept = split(&x->view, reduced, &in);
+  tl_dtype dtype = result_dtype(op, (tl_dtype)x->view.dtype);
+  if (tl_view_make(&view, dtype, ndim, shape, &error) != TL_OK) {
+    tl_fail(L, "%s: %s", name, error.text);
+  }
+  tl_view_make(&result, dtype, kept, in.shape, &error);
   tl_tensor *out = tl_tensor_new(L, &view, name);
-  tl_view result; /* as the backend sees it: without kept dimensions of size 1 */
-  tl_view_make(&result, (tl_dtype)view.dtype, in.ndim - parameters.dims, in.shape, &error);
+  tl_reduce parameters = {.dims = in.ndim - kept, .count = count};
   tl_operand operands[] = {tl_operand_of(out, &result, TL_WRITE | TL_WHOLE),
                            tl_operand_of(x, &in, TL_READ)};
   tl_draft draft = {
@@ -85,11 +111,19 @@ static int reduce(lua_State *L, tl_op op) {
   return 1;
 }
 
-static int sum(lua_State *L) { return reduce(L, TL_OP_sum); }
-static int mean(lua_State *L) { return reduce(L, TL_OP_mean); }
-static int max(lua_State *L) { return reduce(L, TL_OP_max); }
-static int min(lua_State *L) { return reduce(L, TL_OP_min); }
+#define REDUCTION(name) \
+  static int op_##name(lua_State *L) { return reduce(L, TL_OP_##name); }
+REDUCTION(sum)
+REDUCTION(prod)
+REDUCTION(mean)
+REDUCTION(max)
+REDUCTION(min)
+REDUCTION(amax)
+REDUCTION(amin)
+REDUCTION(any)
+REDUCTION(all)
 
 const luaL_Reg tl_reduce_functions[] = {
-    {"sum", sum}, {"mean", mean}, {"max", max}, {"min", min}, {NULL, NULL},
+    {"sum", op_sum},   {"prod", op_prod}, {"mean", op_mean}, {"max", op_max}, {"min", op_min},
+    {"amax", op_amax}, {"amin", op_amin}, {"any", op_any},   {"all", op_all}, {NULL, NULL},
 };

@@ -5,15 +5,21 @@
 
 const tl_op_row tl_ops[TL_OP_COUNT] = {
     [TL_OP_none] = {.name = "none"},
-#define TL_UNARY(name, metamethod, formula, low, high, doc, example, value) \
-  [TL_OP_##name] = {#name, TL_ELEMENTWISE, 1, metamethod, #formula, low, high, doc, example, value},
-#define TL_BINARY(name, metamethod, formula, low, high, doc, example, value) \
-  [TL_OP_##name] = {#name, TL_ELEMENTWISE, 2, metamethod, #formula, low, high, doc, example, value},
+#define ELEMENTWISE(arity, name, kind, metamethod, formula, low, high, doc, example, value)  \
+  [TL_OP_##name] = {#name, TL_ELEMENTWISE, arity, TL_##kind, metamethod, formula, low, high, \
+                    doc,   example,        value},
+#define TL_UNARY(name, kind, metamethod, formula, ...) \
+  ELEMENTWISE(1, name, kind, metamethod, #formula, __VA_ARGS__)
+#define TL_BINARY(name, kind, metamethod, formula, ...) \
+  ELEMENTWISE(2, name, kind, metamethod, #formula, __VA_ARGS__)
+#define TL_TERNARY(name, kind, metamethod, formula, ...) \
+  ELEMENTWISE(3, name, kind, metamethod, #formula, __VA_ARGS__)
 #define TL_OTHER(name, family, doc, example, value) \
-  [TL_OP_##name] = {#name, TL_##family, 0, NULL, NULL, 0, 0, doc, example, value},
+  [TL_OP_##name] = {#name, TL_##family, 0, TL_NUMERIC, NULL, NULL, 0, 0, doc, example, value},
 #include "tensor/ops.def"
 #undef TL_UNARY
 #undef TL_BINARY
+#undef TL_TERNARY
 #undef TL_OTHER
 };
 

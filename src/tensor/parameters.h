@@ -4,10 +4,11 @@
 
 #include "tensor/program.h"
 
-/* TL_GENERATE: operand 0 is written, contiguous.  arange gives start + i * step; rand and randn
- * give the elements of the stream of `seed` from `position` on (see philox.h). */
+/* TL_GENERATE: operand 0 is written, contiguous.  arange gives start + i * step (scalars of the
+ * dtype that operand 0 is computed in); rand and randn give the elements of the stream of `seed`
+ * from `position` on, in float32 or float64 (see philox.h). */
 typedef struct tl_generate {
-  double start, step;
+  tl_scalar start, step;
   uint64_t seed, position;
 } tl_generate;
 

@@ -13,7 +13,7 @@
 
 enum {
   TL_IMMEDIATE = 255, /* as a register: the step's immediate value, the same for all elements */
-  TL_MAX_LOOP_VIEWS = 4,
+  TL_MAX_LOOP_VIEWS = 4, /* of one step: its output and three inputs */
   TL_MAX_STEPS = 16,
   TL_MAX_INPUTS = 8,
   TL_MAX_OUTPUTS = 4,
@@ -21,13 +21,14 @@ enum {
 };
 
 typedef struct tl_step {
-  uint16_t op; /* tl_op, unary or binary; a fill writes its immediate */
-  uint8_t out, a, b;
-  double immediate;
+  uint16_t op; /* tl_op, element-wise; a fill writes its immediate */
+  uint8_t out, a, b, c; /* TL_IMMEDIATE where there is none */
+  tl_scalar immediate; /* of the dtype that the program computes in */
 } tl_step;
 
 /* Parameters of the families TL_ELEMENTWISE, TL_FILL and TL_COPY.  Steps compute in `dtype`, to
- * which inputs are cast as they are loaded, and from which outputs are as they are stored. */
+ * which inputs are cast as they are loaded, and from which outputs are as they are stored.  It is
+ * one of those that programs compute in, or, without steps, may be the dtype of both operands. */
 typedef struct tl_program {
   uint8_t dtype;
   uint8_t nsteps;

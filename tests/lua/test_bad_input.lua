@@ -86,7 +86,9 @@ local METAMETHOD_NAMES = {
   __add = "add", __sub = "sub", __mul = "mul", __div = "div", __idiv = "floor_divide",
   __mod = "remainder", __pow = "pow", __unm = "neg", __index = "index", __newindex = "index",
   __len = "#", __lt = "<", __le = "<=", __eq = "equal", __pairs = "pairs",
-  __tostring = "tostring", __concat = "..",
+  __tostring = "tostring", __concat = "..", __band = "bitwise_and", __bor = "bitwise_or",
+  __bxor = "bitwise_xor", __bnot = "bitwise_not", __shl = "bitwise_left_shift",
+  __shr = "bitwise_right_shift",
 }
 local CLOSERS = {__gc = true, __close = true} -- these would close the tensors
 

@@ -43,7 +43,7 @@ function TestMemory:test_buffers_are_pooled_and_given_back()
 end
 
 function TestMemory:test_virtual_values_take_none()
-  if os.getenv("TENSORLUA_SYNC") == "1" or not tensor.fusion() then lu.skip("nothing is virtual") end
+  lu.skipIf(os.getenv("TENSORLUA_SYNC") == "1" or not tensor.fusion(), "nothing is virtual")
   local threads = tensor.get_num_threads()
   tensor.set_num_threads(1)
   local x = tensor.ones(1024, 1024)

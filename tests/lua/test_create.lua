@@ -182,6 +182,7 @@ function TestOptions:test_device()
 end
 
 function TestOptions:test_dtype()
+  local dtypes = "float32, float64, int64, float16, bfloat16, int32, int16, int8, uint8, bool"
   equals(tensor.float32, "float32")
   equals(tensor.float64, "float64")
   for _, dtype in ipairs {tensor.float32, tensor.float64} do
@@ -195,9 +196,9 @@ function TestOptions:test_dtype()
     equals(tensor.rand(1, options).dtype, dtype)
     equals(tensor.randn(1, options).dtype, dtype)
   end
-  raises("zeros: 'float' is not a dtype: 'float32' or 'float64'", tensor.zeros, 2,
+  raises("zeros: 'float' is not a dtype: " .. dtypes, tensor.zeros, 2,
          {dtype = "float"})
-  raises("tensor: 'nil' is not a dtype: 'float32' or 'float64'", function()
+  raises("tensor: 'nil' is not a dtype: " .. dtypes, function()
     return tensor({1}, setmetatable({dtype = "nil"}, {}))
   end)
 end
@@ -265,7 +266,7 @@ function TestLibrary:test_methods_are_functions()
   for name, f in pairs(tensor) do
     local method = x[name]
     if type(f) == "function" and type(method) == "function" then
-      equals(debug.getinfo(f, "S").what, "C", name)
+      equals(f, debug.getinfo(f, "S").what == "Lua" and method or f, name)
     end
   end
   equals(x:exp() == tensor.exp(x), true)

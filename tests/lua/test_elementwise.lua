@@ -93,14 +93,22 @@ for name, f in pairs(tensor) do
 end
 table.sort(names)
 
-TestNames = {}
-
-function TestNames:test_every_operator_has_an_oracle()
-  for _, name in ipairs(names) do
-    lu.assertNotNil(tensor[name], name)
-    lu.assertNotNil(UNARY[name] or BINARY[name], "no formula for " .. name)
+-- Those that give floats for floats; of them, those with a formula above.  (All are compared with
+-- NumPy in test_conformance.lua.)
+local real_names, known_names, is_binary = {}, {}, {}
+for _, name in ipairs(names) do
+  is_binary[name] = not pcall(tensor[name], tensor({1}, {dtype = "int64"}))
+  local ok, result = pcall(tensor[name], tensor{1}, is_binary[name] and tensor{1} or nil)
+  if ok and result.dtype == "float32" then
+    real_names[#real_names + 1] = name
+    if UNARY[name] or BINARY[name] then known_names[#known_names + 1] = name end
   end
-  lu.assertTrue(#names >= 17)
+end
+assert(#real_names > 40 and #known_names >= 17)
+
+-- Whether two tensors hold the same values, nan being the same as nan.
+local function same_values(a, b)
+  return a:eq(b):logical_or(a:isnan():logical_and(b:isnan())):all():item()
 end
 
 TestValues = {}
@@ -124,7 +132,7 @@ end
 
 function TestValues:test_large()
   local count = support.slow and 2000 or 40000
-  for _, name in ipairs(names) do
+  for _, name in ipairs(known_names) do
     for _, dtype in ipairs(DTYPES) do
       local x, y = draw(name, count, dtype), draw(name, count, dtype)
       local arguments = {support.tensor({count}, x, dtype)}
@@ -159,7 +167,7 @@ end
 
 -- Wider than the domain of the tests: all magnitudes.
 function TestValues:test_all_magnitudes()
-  for _, name in ipairs(names) do
+  for _, name in ipairs(known_names) do
     for _, dtype in ipairs(DTYPES) do
       local x, y = {}, {}
       local span = dtype == "float32" and 120 or 1000
@@ -192,7 +200,7 @@ function TestValues:test_special_values()
     local special = {nan, huge, -huge, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, least, -least,
                      least * 1000, most, -most, 1e-30}
     local n = #special
-    for _, name in ipairs(names) do
+    for _, name in ipairs(known_names) do
       local x = support.tensor({n}, special, dtype)
       local what = name .. " of special values, " .. dtype
       if UNARY[name] then
@@ -230,20 +238,25 @@ local function assert_position_free(name, whole, parts)
   for _, range in ipairs {{2, 66}, {5, 60}, {1, 67, 2}, {4, 67, 3}, {17, 64}} do
     local part = support.flat(parts(range))
     for i = 1, #part do
-      equals(part[i], expected[range[1] + (i - 1) * (range[3] or 1)], name .. " of a slice")
+      local wanted = expected[range[1] + (i - 1) * (range[3] or 1)]
+      lu.assertTrue(part[i] == wanted or wanted ~= wanted, name .. " of a slice")
     end
   end
 end
 
 function TestPosition:test_value_depends_on_operands_only()
-  for _, name in ipairs(names) do
+  for _, name in ipairs(real_names) do
     for _, dtype in ipairs(DTYPES) do
       local f, x = tensor[name], support.tensor({67}, draw(name, 67, dtype), dtype)
       local y = support.tensor({67}, draw(name, 67, dtype), dtype)
       local what = name .. " " .. dtype
-      if UNARY[name] then
+      if not is_binary[name] then
         assert_position_free(what, f(x), function(range) return f(x[{range}]) end)
-        for i = 1, 67 do equals(f(x[i]):item(), f(x)[i]:item(), what) end
+        local values = f(x):totable()
+        for i = 1, 67 do
+          local value = f(x[i]):item()
+          lu.assertTrue(value == values[i] or value ~= value and values[i] ~= values[i], what)
+        end
       else
         assert_position_free(what, f(x, y), function(range) return f(x[{range}], y[{range}]) end)
         for _, number in ipairs(support.under_gc and {2} or {2, 0.5, 3, 1.1}) do
@@ -259,25 +272,25 @@ end
 
 function TestPosition:test_large_and_small_agree()
   local n = support.under_gc and 5001 or 50001
-  for _, name in ipairs(names) do
+  for _, name in ipairs(real_names) do
     local x = support.tensor({n}, draw(name, n, "float32"))
-    local y = BINARY[name] and support.tensor({n}, draw(name, n, "float32")) or nil
+    local y = is_binary[name] and support.tensor({n}, draw(name, n, "float32")) or nil
     local all = tensor[name](x, y)
     for _, first in ipairs {1, 1023, n // 3, n * 4 // 5, n - 2} do
       local range = {{first, first + 2}}
-      lu.assertTrue(tensor[name](x[range], y and y[range]) == all[range], name)
+      lu.assertTrue(same_values(tensor[name](x[range], y and y[range]), all[range]), name)
     end
   end
 end
 
 function TestPosition:test_threads_do_not_matter()
   local x, y = tensor.rand(300, 1001), tensor.rand(1001)
-  for _, name in ipairs(names) do
+  for _, name in ipairs(real_names) do
     local first
     support.each_thread_count(function()
-      local result = tensor[name](x:t(), BINARY[name] and y:reshape(1001, 1) or nil)
+      local result = tensor[name](x:t(), is_binary[name] and y:reshape(1001, 1) or nil)
       first = first or result
-      lu.assertTrue(result == first, name)
+      lu.assertTrue(same_values(result, first), name)
     end)
   end
 end
@@ -338,14 +351,15 @@ TestDtypes = {}
 
 function TestDtypes:test_rules()
   local single, double = tensor{1.5}, tensor({0.1}, {dtype = "float64"})
-  for _, name in ipairs(names) do
+  for _, name in ipairs(real_names) do
     local f = tensor[name]
-    if BINARY[name] then
+    if is_binary[name] then
       equals(f(single, single).dtype, "float32", name)
       equals(f(double, double).dtype, "float64", name)
       equals(f(single, double).dtype, "float64", name)
       equals(f(double, single).dtype, "float64", name)
-      equals(f(single, double[1]).dtype, "float64", name)
+      equals(f(single, double[1]).dtype, "float32", name) -- has no dimensions, so no say
+      equals(f(single[1], double[1]).dtype, "float64", name)
       equals(f(single, 0.1).dtype, "float32", name)
       equals(f(0.1, single).dtype, "float32", name)
       equals(f(double, 1).dtype, "float64", name)
@@ -359,14 +373,15 @@ end
 -- A float32 operand is widened exactly; the operation is then one of float64.
 function TestDtypes:test_mixtures_compute_in_float64()
   local x, y = support.random_data(100, 1, 5), support.random_data(100, 1, 5, "float64")
-  for _, name in ipairs(names) do
-    if BINARY[name] then
+  for _, name in ipairs(real_names) do
+    if is_binary[name] then
       local single, double = support.tensor({100}, x), support.tensor({100}, y, "float64")
       local wide = support.tensor({100}, x, "float64")
-      lu.assertTrue(tensor[name](single, double) == tensor[name](wide, double), name)
-      lu.assertTrue(tensor[name](double, single) == tensor[name](double, wide), name)
-      lu.assertTrue(tensor[name](single:reshape(100, 1), double) ==
-                    tensor[name](wide:reshape(100, 1), double), name)
+      local f = tensor[name]
+      lu.assertTrue(same_values(f(single, double), f(wide, double)), name)
+      lu.assertTrue(same_values(f(double, single), f(double, wide)), name)
+      lu.assertTrue(same_values(f(single:reshape(100, 1), double),
+                                f(wide:reshape(100, 1), double)), name)
     end
   end
 end
@@ -408,7 +423,7 @@ end
 function TestMetamethods:test_too_many_arguments()
   local x = tensor{1}
   for _, name in ipairs(names) do
-    local ok, message = pcall(tensor[name], x, BINARY[name] and x or 2, 3)
+    local ok, message = pcall(tensor[name], x, is_binary[name] and x or 2, 3)
     lu.assertFalse(ok, name .. " ignores an argument")
     lu.assertStrContains(message, name .. ": ")
   end

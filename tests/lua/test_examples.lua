@@ -105,7 +105,9 @@ function TestExamples:test_every_row_is_a_function()
   for _, row in ipairs(rows()) do
     if row.doc then
       lu.assertIsFunction(tensor[row.name], row.name)
-      if row.kind ~= "OTHER" then lu.assertIsFunction(tensor[row.name .. "_"], row.name .. "_") end
+      if row.kind == "UNARY" or row.kind == "BINARY" then
+        lu.assertIsFunction(tensor[row.name .. "_"], row.name .. "_")
+      end
     end
   end
 end

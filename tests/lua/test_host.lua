@@ -413,15 +413,16 @@ function TestLoop:test_exit()
 end
 
 -- Runs the program on a pseudo-terminal; `steps` are shell commands whose output is typed.  The
--- function `prompts N` in them waits until the terminal has shown N prompts.  The shell of script(1)
--- gives way to the program: dash would make the Ctrl-C typed there an exit status of its own.
+-- function `prompts N` in them waits until the terminal has shown N prompts.  The shell that
+-- script(1) starts gives way to the program: dash would make the Ctrl-C its own exit status.
 local function on_terminal(steps)
   luaunit.skipIf(capture "command -v script" == "", "needs script(1)")
   local screen = write(scratch .. "/screen", "")
+  local command = quote("exec " .. program)
   local status, out = shell(([[
     prompts() { n=0; while [ "$(grep -o '> ' %s | wc -l)" -lt "$1" ] && [ $n -lt 200 ]; do
       n=$((n + 1)); sleep 0.05; done; }
-    { %s; } | SHELL=/bin/sh script -qefc %s %s]]):format(screen, steps, quote("exec " .. program), screen))
+    { %s; } | SHELL=/bin/sh script -qefc %s %s]]):format(screen, steps, command, screen))
   return status, out:gsub("\r", "")
 end
 

@@ -24,12 +24,11 @@ static void plan(tl_backend *self, const tl_command *command, tl_plan *out) {
 
 static tl_status run(tl_backend *self, const tl_command *command, uint32_t chunk,
                      tl_error *error) {
-  (void)error;
   const tl_cpu *cpu = (const tl_cpu *)self;
   switch (tl_ops[command->op].family) {
     case TL_ELEMENTWISE:
     case TL_FILL:
-    case TL_COPY: tl_elementwise_run(cpu, command, chunk); break;
+    case TL_COPY: return tl_elementwise_run(cpu, command, chunk, error);
     case TL_GENERATE: tl_generate_run(cpu, command, chunk); break;
     case TL_MATMUL: tl_matmul_run(cpu, command, chunk); break;
     case TL_REDUCE: tl_reduce_run(cpu, command, chunk); break;
@@ -41,8 +40,9 @@ static tl_status run(tl_backend *self, const tl_command *command, uint32_t chunk
 }
 
 static tl_status finish(tl_backend *self, const tl_command *command, tl_error *error) {
-  (void)self, (void)error;
-  if (tl_ops[command->op].family == TL_REDUCE) tl_reduce_finish(command);
+  (void)error;
+  const tl_cpu *cpu = (const tl_cpu *)self;
+  if (tl_ops[command->op].family == TL_REDUCE) tl_reduce_finish(cpu, command);
   if (tl_ops[command->op].family == TL_COMPARE) tl_compare_finish(command);
   return TL_OK;
 }

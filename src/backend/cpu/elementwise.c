@@ -11,21 +11,23 @@
 static const int64_t STREAM_BYTES = 16 << 20;
 
 /* Nanoseconds an element, roughly; the scheduler only needs the order of magnitude. */
-static float step_cost(const tl_step *step) {
+static float step_cost(const tl_program *program, const tl_step *step) {
   switch (step->op) {
-    case TL_OP_exp:
-    case TL_OP_log:
-    case TL_OP_tanh:
-    case TL_OP_sigmoid: return 1;
     case TL_OP_pow: return 4;
-    case TL_OP_remainder: return 10;
-    default: return 0.1f;
+    case TL_OP_remainder:
+    case TL_OP_fmod: return 10;
+    case TL_OP_floor_divide: return program->dtype == TL_int64 ? 10 : 0.2f;
+    case TL_OP_sqrt:
+    case TL_OP_rsqrt:
+    case TL_OP_reciprocal:
+    case TL_OP_div: return 0.2f;
+    default: return tl_ops[step->op].kind == TL_REAL ? 1 : 0.1f;
   }
 }
 
 float tl_program_cost(const tl_program *program, const tl_operand *operands, int noperands) {
   float cost = 0.2f;
-  for (int i = 0; i < program->nsteps; i++) cost += step_cost(&program->steps[i]);
+  for (int i = 0; i < program->nsteps; i++) cost += step_cost(program, &program->steps[i]);
   for (int i = 0; i < noperands; i++) {
     if (operands[i].ndim != 1 || operands[i].stride[0] != 1) cost += 1;
   }
@@ -43,32 +45,57 @@ static bool is_in_place(const tl_operand *operand, tl_dtype dtype) {
   return operand->dtype == dtype && tl_operand_is_contiguous(operand);
 }
 
-static void fill(void *out, tl_dtype dtype, double value, size_t n) {
+static void fill(void *out, tl_dtype dtype, tl_scalar value, size_t n) {
   if (dtype == TL_float32) {
-    float *x = out, v = (float)value;
+    float *x = out, v = (float)value.real;
     for (size_t i = 0; i < n; i++) x[i] = v;
-  } else {
-    double *x = out;
+  } else { /* float64 and int64, whose bits the scalar holds */
+    tl_scalar *x = out;
     for (size_t i = 0; i < n; i++) x[i] = value;
   }
 }
 
-static void run_step(const tl_cpu *cpu, const tl_step *step, tl_dtype dtype, void *out,
-                     void *const *registers, size_t n) {
+/* Integers that have no result: 0 to divide by, negative powers. */
+static tl_status check_integers(uint16_t op, const int64_t *y, size_t n, tl_error *error) {
+  if (!tl_op_can_fail((tl_op)op)) return TL_OK;
+  bool power = op == TL_OP_pow;
+  for (size_t i = 0; i < n; i++) {
+    if (power && y[i] < 0) {
+      return tl_error_set(error, TL_INVALID,
+                          "pow: an integer to the power %lld: convert it to a float dtype",
+                          (long long)y[i]);
+    }
+    if (!power && y[i] == 0) {
+      return tl_error_set(error, TL_INVALID, "%s: integer division by zero", tl_ops[op].name);
+    }
+  }
+  return TL_OK;
+}
+
+static tl_status run_step(const tl_cpu *cpu, const tl_step *step, tl_dtype dtype, void *out,
+                          void *const *registers, size_t n, tl_error *error) {
   const tl_elementwise_kernels *kernels = cpu->kernels->elementwise;
+  const tl_op_row *row = &tl_ops[step->op];
   alignas(8) char immediate[8];
   tl_dtype_store(dtype, immediate, step->immediate);
   const void *a = step->a == TL_IMMEDIATE ? immediate : registers[step->a];
-  switch (tl_ops[step->op].family == TL_ELEMENTWISE ? tl_ops[step->op].arity : 0) {
-    case 0: fill(out, dtype, step->immediate, n); break;
-    case 1: kernels->unary[dtype][step->op](out, a, NULL, n); break;
-    default: {
-      const void *b = step->b == TL_IMMEDIATE ? immediate : registers[step->b];
+  const void *b = step->b == TL_IMMEDIATE ? immediate : registers[step->b];
+  switch (row->family == TL_ELEMENTWISE ? row->arity : 0) {
+    case 0: fill(out, dtype, step->immediate, n); return TL_OK;
+    case 1: kernels->unary[dtype][step->op](out, a, NULL, n); return TL_OK;
+    case 2: {
       tl_form form = step->a == TL_IMMEDIATE   ? TL_VALUE_BLOCK
                      : step->b == TL_IMMEDIATE ? TL_BLOCK_VALUE
                                                : TL_BLOCK_BLOCK;
-      kernels->binary[dtype][step->op][form](out, a, b, n);
+      tl_status status = dtype == TL_int64
+                             ? check_integers(step->op, b, form == TL_BLOCK_VALUE ? 1 : n, error)
+                             : TL_OK;
+      if (status == TL_OK) kernels->binary[dtype][step->op][form](out, a, b, n);
+      return status;
     }
+    default:
+      kernels->ternary[dtype][step->op](out, a, b, registers[step->c], n);
+      return TL_OK;
   }
 }
 
@@ -113,6 +140,7 @@ static void lay_out(const tl_evaluator *evaluator, tl_layout *layout) {
     const tl_step *step = &program->steps[s];
     if (step->a != TL_IMMEDIATE) last_use[step->a] = s;
     if (step->b != TL_IMMEDIATE) last_use[step->b] = s;
+    if (step->c != TL_IMMEDIATE) last_use[step->c] = s;
   }
   if (evaluator->kept != TL_IMMEDIATE) last_use[evaluator->kept] = program->nsteps;
   for (int o = 0; o < program->noutputs; o++) {
@@ -138,8 +166,8 @@ static void lay_out(const tl_evaluator *evaluator, tl_layout *layout) {
   }
   for (int s = 0; s < program->nsteps; s++) {
     const tl_step *step = &program->steps[s];
-    const uint8_t read[] = {step->a, step->b};
-    for (int i = 0; i < 2; i++) {
+    const uint8_t read[] = {step->a, step->b, step->c};
+    for (int i = 0; i < 3; i++) {
       if (read[i] == TL_IMMEDIATE || last_use[read[i]] != s) continue;
       if (layout->place[read[i]].block >= 0) used[layout->place[read[i]].block] = false;
     }
@@ -167,7 +195,8 @@ void tl_evaluator_init(tl_evaluator *evaluator, const tl_cpu *cpu, const tl_prog
   lay_out(evaluator, &evaluator->layout);
 }
 
-void tl_evaluate(tl_evaluator *evaluator, int64_t at, size_t n, void **registers) {
+tl_status tl_evaluate(tl_evaluator *evaluator, int64_t at, size_t n, void **registers,
+                      tl_error *error) {
   const tl_cpu *cpu = evaluator->cpu;
   const tl_program *program = evaluator->program;
   const tl_layout *layout = &evaluator->layout;
@@ -183,7 +212,8 @@ void tl_evaluate(tl_evaluator *evaluator, int64_t at, size_t n, void **registers
   }
   for (int s = 0; s < program->nsteps; s++) {
     const tl_step *step = &program->steps[s];
-    run_step(cpu, step, dtype, registers[step->out], registers, n);
+    tl_status status = run_step(cpu, step, dtype, registers[step->out], registers, n, error);
+    if (status != TL_OK) return status;
   }
   for (int o = 0; o < program->noutputs; o++) {
     const tl_operand *out = &evaluator->outputs[o];
@@ -196,9 +226,12 @@ void tl_evaluate(tl_evaluator *evaluator, int64_t at, size_t n, void **registers
       tl_store_block(cpu, out, at, (int64_t)n, values, dtype);
     }
   }
+  return TL_OK;
 }
 
-void tl_elementwise_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk) {
+tl_status tl_elementwise_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk,
+                             tl_error *error) {
+  tl_status status = TL_OK;
   tl_evaluator evaluator;
   tl_tiles tiles;
   const tl_operand *operands = tl_tiles_make(command, &tiles) ? tiles.operands : command->operands;
@@ -206,9 +239,11 @@ void tl_elementwise_run(const tl_cpu *cpu, const tl_command *command, uint32_t c
                     TL_IMMEDIATE);
   int64_t first, count;
   tl_chunk_range(tl_operand_numel(&command->operands[0]), command->chunks, chunk, &first, &count);
-  for (int64_t at = first, end = first + count; at < end; at += TL_BLOCK) {
+  for (int64_t at = first, end = first + count; at < end && status == TL_OK; at += TL_BLOCK) {
     void *registers[TL_MAX_REGISTERS];
-    tl_evaluate(&evaluator, at, end - at < TL_BLOCK ? (size_t)(end - at) : TL_BLOCK, registers);
+    size_t n = end - at < TL_BLOCK ? (size_t)(end - at) : TL_BLOCK;
+    status = tl_evaluate(&evaluator, at, n, registers, error);
   }
   cpu->kernels->layout->fence();
+  return status;
 }

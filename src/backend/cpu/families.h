@@ -82,14 +82,17 @@ typedef struct tl_evaluator {
 void tl_evaluator_init(tl_evaluator *evaluator, const tl_cpu *cpu, const tl_program *program,
                        const tl_operand *operands, int noperands, uint8_t kept);
 
-/* Elements at .. at+n-1 (n at most TL_BLOCK): stores the outputs, and says where registers are. */
-void tl_evaluate(tl_evaluator *evaluator, int64_t at, size_t n, void **registers);
+/* Elements at .. at+n-1 (n at most TL_BLOCK): stores the outputs, and says where registers are.
+ * Only operators for which tl_op_can_fail does not hold never fail. */
+tl_status tl_evaluate(tl_evaluator *evaluator, int64_t at, size_t n, void **registers,
+                      tl_error *error);
 
 /* Nanoseconds an element, roughly. */
 float tl_program_cost(const tl_program *program, const tl_operand *operands, int noperands);
 
 void tl_elementwise_plan(const tl_command *command, tl_plan *plan);
-void tl_elementwise_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk);
+tl_status tl_elementwise_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk,
+                             tl_error *error);
 
 void tl_generate_plan(const tl_command *command, tl_plan *plan);
 void tl_generate_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk);
@@ -99,7 +102,7 @@ void tl_matmul_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk)
 
 void tl_reduce_plan(const tl_command *command, tl_plan *plan);
 void tl_reduce_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk);
-void tl_reduce_finish(const tl_command *command);
+void tl_reduce_finish(const tl_cpu *cpu, const tl_command *command);
 
 void tl_compare_plan(const tl_command *command, tl_plan *plan);
 void tl_compare_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk);

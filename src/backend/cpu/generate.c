@@ -10,10 +10,17 @@ void tl_generate_plan(const tl_command *command, tl_plan *plan) {
 
 static void arange(const tl_generate *parameters, tl_dtype dtype, char *out, int64_t first,
                    int64_t count) {
+  bool integers = tl_dtype_compute(dtype) == TL_int64;
   size_t size = tl_dtype_size(dtype);
-  for (int64_t i = 0; i < count; i++) {
-    tl_dtype_store(dtype, out + (size_t)i * size,
-                   parameters->start + (double)(first + i) * parameters->step);
+  for (int64_t i = first; i < first + count; i++, out += size) {
+    tl_scalar value;
+    if (integers) { /* in unsigned arithmetic, which may wrap around */
+      value.integer = (int64_t)((uint64_t)parameters->start.integer +
+                                (uint64_t)i * (uint64_t)parameters->step.integer);
+    } else {
+      value.real = parameters->start.real + (double)i * parameters->step.real;
+    }
+    tl_dtype_store(dtype, out, value);
   }
 }
 

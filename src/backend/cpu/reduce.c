@@ -60,7 +60,7 @@ void tl_reduce_plan(const tl_command *command, tl_plan *plan) {
   int64_t blocks = (r.results + r.block - 1) / r.block;
   if (r.parts > 1) {
     plan->chunks = (uint32_t)(blocks * r.parts);
-    plan->scratch_size = (uint32_t)(r.results * r.parts * (int64_t)sizeof(double));
+    plan->scratch_size = (uint32_t)(r.results * r.parts * (int64_t)sizeof(tl_scalar));
   } else {
     int64_t of_block = r.block * (r.count > 0 ? r.count : 1);
     int64_t per_chunk = TL_CHUNK_ELEMENTS / of_block;
@@ -81,30 +81,63 @@ static void part_range(const tl_reduction *r, int64_t part, int64_t *first, int6
   *count = r->count - *first < rows ? r->count - *first : rows;
 }
 
-/* One more value into an accumulated one; -0 is less than 0, so that the order does not matter. */
-static double combine(uint16_t op, double a, double b) {
-  switch (op) {
-    case TL_OP_max: return b > a || b != b || (b == a && signbit(a)) ? b : a;
-    case TL_OP_min: return b < a || b != b || (b == a && signbit(b)) ? b : a;
-    default: return a + b;
+/* ---- operators ---- */
+
+/* An operator on elements of one dtype that is computed in. */
+typedef struct tl_reducer {
+  tl_reduce_kernel *run;
+  tl_columns_kernel *columns;
+  tl_columns_kernel *totals; /* the same for totals, which are double or int64_t */
+  bool is_sum, is_integer;
+} tl_reducer;
+
+static tl_reducer reducer_of(const tl_cpu *cpu, const tl_command *command, tl_dtype dtype) {
+  const tl_reduce_kernels *kernels = cpu->kernels->reduce;
+  tl_dtype total = dtype == TL_int64 ? TL_int64 : TL_float64;
+  tl_reduce_kernel *const *run = kernels->sum;
+  tl_columns_kernel *const *columns = kernels->sum_columns;
+  switch (command->op) {
+    case TL_OP_any: /* of bools, 0 or 1 */
+    case TL_OP_max:
+    case TL_OP_amax:
+      run = kernels->max;
+      columns = kernels->max_columns;
+      break;
+    case TL_OP_all:
+    case TL_OP_min:
+    case TL_OP_amin:
+      run = kernels->min;
+      columns = kernels->min_columns;
+      break;
+    case TL_OP_prod:
+      run = kernels->prod;
+      columns = kernels->prod_columns;
+      break;
+    default: break;
   }
+  return (tl_reducer){run[dtype], columns[dtype], columns[total], run == kernels->sum,
+                      dtype == TL_int64};
 }
 
-static double reduce_block(const tl_reduce_kernels *kernels, uint16_t op, tl_dtype dtype,
-                           const void *block, size_t n) {
-  switch (op) {
-    case TL_OP_max: return kernels->max[dtype](block, n);
-    case TL_OP_min: return kernels->min[dtype](block, n);
-    default: return kernels->sum[dtype](block, n);
-  }
+/* What no elements give; where nothing would, they were refused. */
+static tl_scalar nothing(const tl_command *command, tl_dtype dtype) {
+  bool is_one = command->op == TL_OP_prod || command->op == TL_OP_all;
+  return tl_scalar_convert((tl_scalar){.integer = is_one}, TL_int64, dtype);
+}
+
+/* One more value into an accumulated one. */
+static tl_scalar combine(const tl_reducer *reducer, tl_scalar total, tl_scalar value) {
+  reducer->totals(&total, &value, 1);
+  return total;
 }
 
 static void store_result(const tl_command *command, const tl_reduction *r, int64_t index,
-                         double value) {
-  if (command->op == TL_OP_mean) value /= (double)r->count;
-  tl_dtype dtype = (tl_dtype)r->out->dtype;
+                         tl_scalar value, tl_dtype dtype) {
+  tl_dtype out_dtype = (tl_dtype)r->out->dtype;
   char *out = tl_operand_address(r->out);
-  tl_dtype_store(dtype, out + (size_t)index * tl_dtype_size(dtype), value);
+  value = tl_scalar_convert(value, dtype, tl_dtype_compute(out_dtype));
+  if (command->op == TL_OP_mean) value.real /= (double)r->count;
+  tl_dtype_store(out_dtype, out + (size_t)index * tl_dtype_size(out_dtype), value);
 }
 
 /* Where the elements to reduce come from: an operand, or a register of a program. */
@@ -113,69 +146,67 @@ typedef struct tl_source {
   const tl_operand *operand;
   tl_evaluator *evaluator; /* or NULL */
   uint8_t reg;
-  char *block; /* of TL_BLOCK elements */
+  tl_dtype dtype; /* computed in */
+  char *block;    /* of TL_BLOCK elements */
 } tl_source;
 
-static const void *next_block(const tl_source *source, tl_dtype dtype, int64_t at, int64_t n) {
+static const void *next_block(const tl_source *source, int64_t at, int64_t n) {
   if (source->evaluator) {
     void *registers[TL_MAX_REGISTERS];
-    tl_evaluate(source->evaluator, at, (size_t)n, registers);
+    /* Nothing of it can fail: what can is not joined. */
+    tl_evaluate(source->evaluator, at, (size_t)n, registers, NULL);
     return registers[source->reg];
   }
-  tl_load_block(source->cpu, source->block, dtype, source->operand, at, n);
+  tl_load_block(source->cpu, source->block, source->dtype, source->operand, at, n);
   return source->block;
 }
 
 /* The reduction of elements first .. first+count-1, in row-major order. */
-static double reduce_run(const tl_source *source, uint16_t op, int64_t first, int64_t count) {
-  const tl_reduce_kernels *kernels = source->cpu->kernels->reduce;
-  tl_dtype dtype = source->evaluator ? (tl_dtype)source->evaluator->program->dtype
-                                     : (tl_dtype)source->operand->dtype;
-  if (count == 0) return 0; /* of a sum; the others are refused */
-  if (!source->evaluator && tl_operand_is_contiguous(source->operand)) {
-    const char *data = tl_operand_address(source->operand);
-    return reduce_block(kernels, op, dtype, data + (size_t)first * tl_dtype_size(dtype),
-                        (size_t)count);
+static tl_scalar reduce_run(const tl_source *source, const tl_reducer *reducer, int64_t first,
+                            int64_t count) {
+  const tl_operand *operand = source->operand;
+  tl_dtype dtype = source->dtype;
+  if (!source->evaluator && operand->dtype == dtype && tl_operand_is_contiguous(operand)) {
+    const char *data = tl_operand_address(operand);
+    return reducer->run(data + (size_t)first * tl_dtype_size(dtype), (size_t)count);
   }
-  double total = 0, lost = 0;
+  tl_scalar total = {0};
+  double lost = 0;
   for (int64_t at = 0; at < count; at += TL_BLOCK) {
     int64_t n = count - at < TL_BLOCK ? count - at : TL_BLOCK;
-    const void *block = next_block(source, dtype, first + at, n);
-    double value = reduce_block(kernels, op, dtype, block, (size_t)n);
+    tl_scalar value = reducer->run(next_block(source, first + at, n), (size_t)n);
     if (at == 0) {
       total = value;
-    } else if (op == TL_OP_max || op == TL_OP_min) {
-      total = combine(op, total, value);
+    } else if (!reducer->is_sum || reducer->is_integer) {
+      total = combine(reducer, total, value);
     } else { /* compensated, as within a contiguous run */
-      double next = total + value;
-      lost += fabs(total) >= fabs(value) ? (total - next) + value : (value - next) + total;
-      total = next;
+      double sum = total.real, block = value.real, next = sum + block;
+      lost += fabs(sum) >= fabs(block) ? (sum - next) + block : (block - next) + sum;
+      total.real = next;
     }
   }
-  return lost != 0 && isfinite(total) ? total + lost : total; /* -0 + 0 would be 0 */
+  if (lost != 0 && isfinite(total.real)) total.real += lost; /* -0 + 0 would be 0 */
+  return total;
 }
 
-/* Elements of n results, `stride` apart, one of each, as a block. */
-static const void *row_of(const tl_cpu *cpu, const tl_reduction *r, const char *from, int64_t n,
-                          char *block) {
-  tl_dtype dtype = (tl_dtype)r->in->dtype;
+/* Elements of n results, one of each, as a block. */
+static const void *row_of(const tl_source *source, const tl_reduction *r, const char *from,
+                          int64_t n) {
   int64_t stride = r->in->stride[r->out->ndim - 1];
-  if (stride == 1) return from;
-  cpu->kernels->layout->load[dtype][dtype](block, from, stride, (size_t)n);
-  return block;
+  if (stride == 1 && r->in->dtype == source->dtype) return from;
+  const tl_layout_kernels *kernels = source->cpu->kernels->layout;
+  kernels->load[source->dtype][r->in->dtype](source->block, from, stride, (size_t)n);
+  return source->block;
 }
 
 /* Results first .. first+count-1, of which part `part` of the elements. */
-static void reduce_columns(const tl_cpu *cpu, const tl_command *command, const tl_reduction *r,
-                           int64_t first, int64_t count, int64_t part) {
-  const tl_reduce_kernels *kernels = cpu->kernels->reduce;
-  tl_dtype dtype = (tl_dtype)r->in->dtype;
-  int64_t size = (int64_t)tl_dtype_size(dtype);
+static void reduce_columns(const tl_source *source, const tl_reducer *reducer,
+                           const tl_command *command, const tl_reduction *r, int64_t first,
+                           int64_t count, int64_t part) {
+  int64_t size = (int64_t)tl_dtype_size((tl_dtype)r->in->dtype);
+  int64_t row_size = (int64_t)tl_dtype_size(source->dtype);
   int kept = r->out->ndim;
   int64_t width = r->in->shape[kept - 1], step = r->in->stride[kept], first_row, rows;
-  void (*add)(double *, const void *, size_t) = kernels->sum_columns[dtype];
-  if (command->op == TL_OP_max) add = kernels->max_columns[dtype];
-  if (command->op == TL_OP_min) add = kernels->min_columns[dtype];
   tl_view kept_view = {.ndim = (uint8_t)kept};
   for (int d = 0; d < kept; d++) {
     kept_view.shape[d] = r->in->shape[d];
@@ -184,23 +215,22 @@ static void reduce_columns(const tl_cpu *cpu, const tl_command *command, const t
   part_range(r, part, &first_row, &rows);
   if (rows == 0) return;
   const char *base = (char *)tl_operand_address(r->in) + first_row * step * size;
-  alignas(64) char block[COLUMNS * sizeof(double)];
-  alignas(64) double totals[COLUMNS];
+  alignas(64) tl_scalar totals[COLUMNS];
   for (int64_t end = first + count; first < end;) {
     int64_t n = width - first % width;
     if (n > COLUMNS) n = COLUMNS;
     if (n > end - first) n = end - first;
     const char *from = base + tl_view_element(&kept_view, first) * size;
-    const char *row = row_of(cpu, r, from, n, block);
-    for (int64_t i = 0; i < n; i++) totals[i] = tl_dtype_load(dtype, row + i * size);
+    const char *row = row_of(source, r, from, n);
+    for (int64_t i = 0; i < n; i++) totals[i] = tl_dtype_load(source->dtype, row + i * row_size);
     for (int64_t k = 1; k < rows; k++) {
-      add(totals, row_of(cpu, r, from + k * step * size, n, block), (size_t)n);
+      reducer->columns(totals, row_of(source, r, from + k * step * size, n), (size_t)n);
     }
     for (int64_t i = 0; i < n; i++) {
       if (r->parts > 1) {
-        ((double *)command->scratch)[(first + i) * r->parts + part] = totals[i];
+        ((tl_scalar *)command->scratch)[(first + i) * r->parts + part] = totals[i];
       } else {
-        store_result(command, r, first + i, totals[i]);
+        store_result(command, r, first + i, totals[i], source->dtype);
       }
     }
     first += n;
@@ -223,61 +253,78 @@ static tl_operand source_of(const tl_command *command, const tl_reduction *r, in
 }
 
 /* The reduction of part of one result. */
-static double reduce_part(tl_source *source, const tl_command *command, const tl_reduction *r,
-                          int64_t result, int64_t first, int64_t count) {
-  if (source->evaluator) return reduce_run(source, command->op, result * r->count + first, count);
+static tl_scalar reduce_part(tl_source *source, const tl_reducer *reducer,
+                             const tl_command *command, const tl_reduction *r, int64_t result,
+                             int64_t first, int64_t count) {
+  if (count == 0) return nothing(command, source->dtype);
+  if (source->evaluator) return reduce_run(source, reducer, result * r->count + first, count);
   tl_operand in = source_of(command, r, result);
   source->operand = &in;
-  return reduce_run(source, command->op, first, count);
+  return reduce_run(source, reducer, first, count);
 }
 
 static void reduce_chunk(tl_source *source, const tl_command *command, const tl_reduction *r,
                          uint32_t chunk) {
+  tl_reducer reducer = reducer_of(source->cpu, command, source->dtype);
   int64_t blocks = (r->results + r->block - 1) / r->block;
   int64_t per_chunk = (blocks * r->parts + command->chunks - 1) / command->chunks * r->block;
   int64_t first_result = per_chunk * (chunk / r->parts), part = chunk % r->parts, first, count;
   int64_t results = r->results - first_result < per_chunk ? r->results - first_result : per_chunk;
   if (r->by_columns) {
-    if (results > 0) reduce_columns(source->cpu, command, r, first_result, results, part);
+    if (results > 0) {
+      reduce_columns(source, &reducer, command, r, first_result, results, part);
+    }
   } else if (r->parts > 1) {
     part_range(r, part, &first, &count);
     if (count == 0) return;
-    ((double *)command->scratch)[chunk] =
-        reduce_part(source, command, r, first_result, first, count);
+    ((tl_scalar *)command->scratch)[chunk] =
+        reduce_part(source, &reducer, command, r, first_result, first, count);
   } else {
     for (int64_t i = first_result; i < first_result + results; i++) {
-      store_result(command, r, i, reduce_part(source, command, r, i, 0, r->count));
+      store_result(command, r, i, reduce_part(source, &reducer, command, r, i, 0, r->count),
+                   source->dtype);
     }
   }
+}
+
+/* What the elements are computed in. */
+static tl_dtype dtype_of(const tl_command *command) {
+  const tl_reduce *parameters = command->parameters;
+  return parameters->program ? (tl_dtype)parameters->program->dtype
+                             : tl_dtype_compute((tl_dtype)command->operands[1].dtype);
 }
 
 void tl_reduce_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk) {
   const tl_reduce *parameters = command->parameters;
   tl_reduction r = reduction_of(command);
+  tl_source source = {.cpu = cpu, .reg = parameters->reg, .dtype = dtype_of(command)};
   if (parameters->program) {
     tl_evaluator evaluator;
-    tl_source source = {.cpu = cpu, .evaluator = &evaluator, .reg = parameters->reg};
+    source.evaluator = &evaluator;
     tl_evaluator_init(&evaluator, cpu, parameters->program, command->operands + 1,
                       command->noperands - 1, parameters->reg);
     reduce_chunk(&source, command, &r, chunk);
     cpu->kernels->layout->fence();
   } else {
     alignas(64) char block[TL_BLOCK * sizeof(double)];
-    reduce_chunk(&(tl_source){.cpu = cpu, .block = block}, command, &r, chunk);
+    source.block = block;
+    reduce_chunk(&source, command, &r, chunk);
   }
 }
 
-void tl_reduce_finish(const tl_command *command) {
+void tl_reduce_finish(const tl_cpu *cpu, const tl_command *command) {
   tl_reduction r = reduction_of(command);
-  const double *part = command->scratch;
+  tl_dtype dtype = dtype_of(command);
+  tl_reducer reducer = reducer_of(cpu, command, dtype);
+  const tl_scalar *part = command->scratch;
   for (int64_t i = 0; i < r.results; i++) {
-    double total = *part++;
+    tl_scalar total = *part++;
     for (int64_t p = 1; p < r.parts; p++, part++) {
       int64_t first, count;
       part_range(&r, p, &first, &count);
-      if (count > 0) total = combine(command->op, total, *part);
+      if (count > 0) total = combine(&reducer, total, *part);
     }
-    store_result(command, &r, i, total);
+    store_result(command, &r, i, total, dtype);
   }
 }
 
@@ -292,23 +339,30 @@ void tl_compare_plan(const tl_command *command, tl_plan *plan) {
 
 void tl_compare_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk) {
   const tl_compare *parameters = command->parameters;
+  const tl_reduce_kernels *kernels = cpu->kernels->reduce;
   const tl_operand *x = &command->operands[1], *y = &command->operands[2];
-  alignas(64) double x_block[TL_BLOCK], y_block[TL_BLOCK];
+  bool integers = tl_dtype_compute((tl_dtype)x->dtype) == TL_int64 &&
+                  tl_dtype_compute((tl_dtype)y->dtype) == TL_int64 && parameters->relative == 0 &&
+                  parameters->absolute == 0;
+  tl_dtype dtype = integers ? TL_int64 : TL_float64;
+  alignas(64) char x_block[TL_BLOCK * sizeof(double)], y_block[TL_BLOCK * sizeof(double)];
   size_t differing = 0;
   int64_t first, count;
   tl_chunk_range(tl_operand_numel(x), command->chunks, chunk, &first, &count);
   for (int64_t at = first, end = first + count; at < end; at += TL_BLOCK) {
     int64_t n = end - at < TL_BLOCK ? end - at : TL_BLOCK;
-    tl_load_block(cpu, x_block, TL_float64, x, at, n);
-    tl_load_block(cpu, y_block, TL_float64, y, at, n);
-    differing += cpu->kernels->reduce->differing(x_block, y_block, (size_t)n, parameters->relative,
-                                                 parameters->absolute);
+    const void *a = x_block, *b = y_block;
+    tl_load_block(cpu, x_block, dtype, x, at, n);
+    tl_load_block(cpu, y_block, dtype, y, at, n);
+    differing += integers ? kernels->differing_integers(a, b, (size_t)n)
+                          : kernels->differing(a, b, (size_t)n, parameters->relative,
+                                               parameters->absolute);
   }
   ((double *)command->scratch)[chunk] = (double)differing;
 }
 
 void tl_compare_finish(const tl_command *command) {
-  double total = 0;
-  for (uint32_t i = 0; i < command->chunks; i++) total += ((double *)command->scratch)[i];
+  tl_scalar total = {0};
+  for (uint32_t i = 0; i < command->chunks; i++) total.real += ((double *)command->scratch)[i];
   tl_dtype_store(TL_float64, tl_operand_address(&command->operands[0]), total);
 }

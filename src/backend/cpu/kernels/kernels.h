@@ -12,20 +12,28 @@
 #include "tensor/dtype.h"
 #include "tensor/op.h"
 
+/* The tables are indexed by the dtype computed in: float32, float64 or int64. */
+
 /* How the operands of a binary kernel are given: one value for each element, or one for all. */
 typedef enum tl_form { TL_BLOCK_BLOCK, TL_BLOCK_VALUE, TL_VALUE_BLOCK, TL_FORMS } tl_form;
 
 /* out[0 .. n-1] from a and b (NULL for unary operators); out may be a or b, or overlap neither. */
 typedef void tl_elementwise_kernel(void *out, const void *a, const void *b, size_t n);
 
+/* The same from a, b and c, each one value for each element. */
+typedef void tl_ternary_kernel(void *out, const void *a, const void *b, const void *c, size_t n);
+
 typedef struct tl_elementwise_kernels {
-  tl_elementwise_kernel *unary[TL_DTYPE_COUNT][TL_OP_COUNT];
-  tl_elementwise_kernel *binary[TL_DTYPE_COUNT][TL_OP_COUNT][TL_FORMS];
+  tl_elementwise_kernel *unary[TL_COMPUTE_COUNT][TL_OP_COUNT];
+  tl_elementwise_kernel *binary[TL_COMPUTE_COUNT][TL_OP_COUNT][TL_FORMS];
+  tl_ternary_kernel *ternary[TL_COMPUTE_COUNT][TL_OP_COUNT];
 } tl_elementwise_kernels;
 
 /* out[i] = cast of in[i * stride] and out[i * stride] = cast of in[i]; strides count elements. */
 typedef void tl_move_kernel(void *out, const void *in, int64_t stride, size_t n);
 
+/* From any dtype to one that is computed in, as loads, and back, as stores; beyond that, from a
+ * dtype to itself.  There are no loads of floating-point numbers as integers. */
 typedef struct tl_layout_kernels {
   tl_move_kernel *load[TL_DTYPE_COUNT][TL_DTYPE_COUNT];  /* [to][from] */
   tl_move_kernel *store[TL_DTYPE_COUNT][TL_DTYPE_COUNT]; /* [to][from] */
@@ -35,18 +43,21 @@ typedef struct tl_layout_kernels {
   void (*fence)(void);
 } tl_layout_kernels;
 
-/* Reductions of n >= 1 contiguous elements; the sum is taken in double precision, float64 in
- * compensated blocks.  `columns` is the same for n sums at once, one more row of each. */
+typedef tl_scalar tl_reduce_kernel(const void *in, size_t n);
+typedef void tl_columns_kernel(tl_scalar *totals, const void *row, size_t n);
+
+/* Reductions of n >= 1 contiguous elements.  Floating-point numbers are reduced in double
+ * precision, float64 sums in compensated blocks; integers wrap around.  `columns` is the same for n totals at
+ * once, one more row of each. */
 typedef struct tl_reduce_kernels {
-  double (*sum[TL_DTYPE_COUNT])(const void *in, size_t n);
-  double (*max[TL_DTYPE_COUNT])(const void *in, size_t n);
-  double (*min[TL_DTYPE_COUNT])(const void *in, size_t n);
-  void (*sum_columns[TL_DTYPE_COUNT])(double *sums, const void *row, size_t n);
-  void (*max_columns[TL_DTYPE_COUNT])(double *most, const void *row, size_t n);
-  void (*min_columns[TL_DTYPE_COUNT])(double *least, const void *row, size_t n);
-  /* How many are not within |x - y| <= absolute + relative |y|. */
+  tl_reduce_kernel *sum[TL_COMPUTE_COUNT], *prod[TL_COMPUTE_COUNT], *max[TL_COMPUTE_COUNT],
+      *min[TL_COMPUTE_COUNT];
+  tl_columns_kernel *sum_columns[TL_COMPUTE_COUNT], *prod_columns[TL_COMPUTE_COUNT],
+      *max_columns[TL_COMPUTE_COUNT], *min_columns[TL_COMPUTE_COUNT];
+  /* How many are not within |x - y| <= absolute + relative |y|; how many differ. */
   size_t (*differing)(const double *x, const double *y, size_t n, double relative,
                       double absolute);
+  size_t (*differing_integers)(const int64_t *x, const int64_t *y, size_t n);
 } tl_reduce_kernels;
 
 typedef struct tl_kernels {

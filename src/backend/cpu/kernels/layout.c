@@ -1,4 +1,4 @@
-/* Loads and stores with a stride and a cast. */
+/* Loads and stores with a stride and a conversion. */
 #include <string.h>
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -7,40 +7,132 @@
 #include "backend/cpu/kernels/isa.h"
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/kernels/loop.h"
+#include "tensor/half.h"
 
-#define MOVE(to_name, to_type, from_name, from_type)                                        \
-  static void load_##to_name##_##from_name(void *to, const void *from, int64_t stride,      \
-                                           size_t n) {                                      \
+/* An element as the number that it is, and a number as an element. */
+#define FROM_float32(x) (x)
+#define FROM_float64(x) (x)
+#define FROM_float16(x) tl_float16_to_float(x)
+#define FROM_bfloat16(x) tl_bfloat16_to_float(x)
+#define FROM_int64(x) (x)
+#define FROM_int32(x) (x)
+#define FROM_int16(x) (x)
+#define FROM_int8(x) (x)
+#define FROM_uint8(x) (x)
+#define FROM_bool(x) ((x) != 0)
+
+#define REAL_TO_float32(x) (float)(x)
+#define REAL_TO_float64(x) (double)(x)
+#define REAL_TO_float16(x) tl_float16_from_float(tl_float_to_odd((double)(x)))
+#define REAL_TO_bfloat16(x) tl_bfloat16_from_float(tl_float_to_odd((double)(x)))
+#define REAL_TO_int64(x) tl_to_int64((double)(x))
+#define REAL_TO_int32(x) tl_to_int32((double)(x))
+#define REAL_TO_int16(x) (int16_t)tl_to_int32((double)(x))
+#define REAL_TO_int8(x) (int8_t)tl_to_int32((double)(x))
+#define REAL_TO_uint8(x) (uint8_t)tl_to_int32((double)(x))
+#define REAL_TO_bool(x) ((x) != 0)
+
+#define INTEGER_TO_float32(x) (float)(x)
+#define INTEGER_TO_float64(x) (double)(x)
+#define INTEGER_TO_float16(x) REAL_TO_float16(x)
+#define INTEGER_TO_bfloat16(x) REAL_TO_bfloat16(x)
+#define INTEGER_TO_int64(x) (x)
+#define INTEGER_TO_int32(x) (int32_t)(x)
+#define INTEGER_TO_int16(x) (int16_t)(x)
+#define INTEGER_TO_int8(x) (int8_t)(x)
+#define INTEGER_TO_uint8(x) (uint8_t)(x)
+#define INTEGER_TO_bool(x) ((x) != 0)
+
+/* Floats go to the halves without the way through double. */
+#define FLOAT_TO_float16(x) tl_float16_from_float(x)
+#define FLOAT_TO_bfloat16(x) tl_bfloat16_from_float(x)
+
+#define LOAD(name, to_type, from_type, convert)                                             \
+  static void load_##name(void *to, const void *from, int64_t stride, size_t n) {           \
     to_type *out = to;                                                                      \
     const from_type *in = from;                                                             \
-    if (stride == 1 && TL_##to_name == TL_##from_name) {                                    \
-      memcpy(out, in, n * sizeof(to_type));                                                 \
-    } else if (stride == 1) {                                                               \
-      TL_INDEPENDENT for (size_t i = 0; i < n; i++) out[i] = (to_type)in[i];                \
+    if (stride == 1) {                                                                      \
+      TL_INDEPENDENT for (size_t i = 0; i < n; i++) out[i] = (to_type)convert(in[i]);       \
     } else if (stride == 0) {                                                               \
-      const to_type value = (to_type)in[0];                                                 \
+      const to_type value = (to_type)convert(in[0]);                                        \
       TL_INDEPENDENT for (size_t i = 0; i < n; i++) out[i] = value;                         \
     } else {                                                                                \
-      for (size_t i = 0; i < n; i++) out[i] = (to_type)in[(int64_t)i * stride];             \
-    }                                                                                       \
-  }                                                                                         \
-  static void store_##to_name##_##from_name(void *to, const void *from, int64_t stride,     \
-                                            size_t n) {                                     \
-    to_type *out = to;                                                                      \
-    const from_type *in = from;                                                             \
-    if (stride == 1 && TL_##to_name == TL_##from_name) {                                    \
-      memcpy(out, in, n * sizeof(to_type));                                                 \
-    } else if (stride == 1) {                                                               \
-      TL_INDEPENDENT for (size_t i = 0; i < n; i++) out[i] = (to_type)in[i];                \
-    } else {                                                                                \
-      for (size_t i = 0; i < n; i++) out[(int64_t)i * stride] = (to_type)in[i];             \
+      for (size_t i = 0; i < n; i++) out[i] = (to_type)convert(in[(int64_t)i * stride]);    \
     }                                                                                       \
   }
 
-MOVE(float32, float, float32, float)
-MOVE(float32, float, float64, double)
-MOVE(float64, double, float32, float)
-MOVE(float64, double, float64, double)
+#define STORE(name, to_type, from_type, convert)                                            \
+  static void store_##name(void *to, const void *from, int64_t stride, size_t n) {          \
+    to_type *out = to;                                                                      \
+    const from_type *in = from;                                                             \
+    if (stride == 1) {                                                                      \
+      TL_INDEPENDENT for (size_t i = 0; i < n; i++) out[i] = (to_type)convert(in[i]);       \
+    } else {                                                                                \
+      for (size_t i = 0; i < n; i++) out[(int64_t)i * stride] = (to_type)convert(in[i]);    \
+    }                                                                                       \
+  }
+
+/* Elements as they are, by their size. */
+#define COPY(bits)                                                                          \
+  static void load_##bits(void *to, const void *from, int64_t stride, size_t n) {           \
+    uint##bits##_t *out = to;                                                               \
+    const uint##bits##_t *in = from;                                                        \
+    if (stride == 1) {                                                                      \
+      memcpy(out, in, n * sizeof *out);                                                     \
+    } else if (stride == 0) {                                                               \
+      TL_INDEPENDENT for (size_t i = 0; i < n; i++) out[i] = in[0];                         \
+    } else {                                                                                \
+      for (size_t i = 0; i < n; i++) out[i] = in[(int64_t)i * stride];                      \
+    }                                                                                       \
+  }                                                                                         \
+  static void store_##bits(void *to, const void *from, int64_t stride, size_t n) {          \
+    uint##bits##_t *out = to;                                                               \
+    const uint##bits##_t *in = from;                                                        \
+    if (stride == 1) {                                                                      \
+      memcpy(out, in, n * sizeof *out);                                                     \
+    } else {                                                                                \
+      for (size_t i = 0; i < n; i++) out[(int64_t)i * stride] = in[i];                      \
+    }                                                                                       \
+  }
+
+COPY(8)
+COPY(16)
+COPY(32)
+COPY(64)
+
+#define INTEGER_DTYPES(X) \
+  X(int32, int32_t) X(int16, int16_t) X(int8, int8_t) X(uint8, uint8_t) X(bool, uint8_t)
+#define HALF_DTYPES(X) X(float16, uint16_t) X(bfloat16, uint16_t)
+
+#define LOAD_float32(name, type) LOAD(float32_##name, float, type, FROM_##name)
+#define LOAD_float64(name, type) LOAD(float64_##name, double, type, FROM_##name)
+#define LOAD_int64(name, type) LOAD(int64_##name, int64_t, type, FROM_##name)
+LOAD_float32(float64, double)
+LOAD_float32(int64, int64_t)
+HALF_DTYPES(LOAD_float32)
+INTEGER_DTYPES(LOAD_float32)
+LOAD_float64(float32, float)
+LOAD_float64(int64, int64_t)
+HALF_DTYPES(LOAD_float64)
+INTEGER_DTYPES(LOAD_float64)
+INTEGER_DTYPES(LOAD_int64)
+
+#define STORE_float32(name, type) STORE(name##_float32, type, float, REAL_TO_##name)
+#define STORE_HALF_float32(name, type) STORE(name##_float32, type, float, FLOAT_TO_##name)
+#define STORE_float64(name, type) STORE(name##_float64, type, double, REAL_TO_##name)
+#define STORE_int64(name, type) STORE(name##_int64, type, int64_t, INTEGER_TO_##name)
+STORE_float32(float64, double)
+STORE_float32(int64, int64_t)
+HALF_DTYPES(STORE_HALF_float32)
+INTEGER_DTYPES(STORE_float32)
+STORE_float64(float32, float)
+STORE_float64(int64, int64_t)
+HALF_DTYPES(STORE_float64)
+INTEGER_DTYPES(STORE_float64)
+STORE_int64(float32, float)
+STORE_int64(float64, double)
+HALF_DTYPES(STORE_int64)
+INTEGER_DTYPES(STORE_int64)
 
 #if defined(__AVX512F__)
 typedef __m512i vector;
@@ -73,16 +165,32 @@ static void stream(void *out, const void *in, size_t bytes) { memcpy(out, in, by
 static void fence(void) {}
 #endif
 
-#define PAIR(kind, to, from) [TL_##to][TL_##from] = kind##_##to##_##from
-#define ALL_PAIRS(kind)                                                  \
-  {                                                                      \
-    PAIR(kind, float32, float32), PAIR(kind, float32, float64),          \
-        PAIR(kind, float64, float32), PAIR(kind, float64, float64)       \
-  }
+#define SAME(kind)                                                            \
+  [TL_float32][TL_float32] = kind##_32, [TL_float64][TL_float64] = kind##_64, \
+  [TL_int64][TL_int64] = kind##_64, [TL_float16][TL_float16] = kind##_16,     \
+  [TL_bfloat16][TL_bfloat16] = kind##_16, [TL_int32][TL_int32] = kind##_32,   \
+  [TL_int16][TL_int16] = kind##_16, [TL_int8][TL_int8] = kind##_8,            \
+  [TL_uint8][TL_uint8] = kind##_8, [TL_bool][TL_bool] = kind##_8,
+
+#define LOADED_AS_float32(name, type) [TL_float32][TL_##name] = load_float32_##name,
+#define LOADED_AS_float64(name, type) [TL_float64][TL_##name] = load_float64_##name,
+#define LOADED_AS_int64(name, type) [TL_int64][TL_##name] = load_int64_##name,
+#define STORED_FROM_float32(name, type) [TL_##name][TL_float32] = store_##name##_float32,
+#define STORED_FROM_float64(name, type) [TL_##name][TL_float64] = store_##name##_float64,
+#define STORED_FROM_int64(name, type) [TL_##name][TL_int64] = store_##name##_int64,
 
 const tl_layout_kernels TL_ISA_NAME(tl_layout_kernels) = {
-    .load = ALL_PAIRS(load),
-    .store = ALL_PAIRS(store),
+    .load = {SAME(load) LOADED_AS_float32(float64, ) LOADED_AS_float32(int64, )
+             LOADED_AS_float64(float32, ) LOADED_AS_float64(int64, )
+             HALF_DTYPES(LOADED_AS_float32) HALF_DTYPES(LOADED_AS_float64)
+             INTEGER_DTYPES(LOADED_AS_float32) INTEGER_DTYPES(LOADED_AS_float64)
+             INTEGER_DTYPES(LOADED_AS_int64)},
+    .store = {SAME(store) STORED_FROM_float32(float64, ) STORED_FROM_float32(int64, )
+              STORED_FROM_float64(float32, ) STORED_FROM_float64(int64, )
+              STORED_FROM_int64(float32, ) STORED_FROM_int64(float64, )
+              HALF_DTYPES(STORED_FROM_float32) HALF_DTYPES(STORED_FROM_float64)
+              HALF_DTYPES(STORED_FROM_int64) INTEGER_DTYPES(STORED_FROM_float32)
+              INTEGER_DTYPES(STORED_FROM_float64) INTEGER_DTYPES(STORED_FROM_int64)},
     .stream = stream,
     .fence = fence,
 };

@@ -32,7 +32,7 @@ enum { SUM_BLOCK = 64 * TL_LANES };
     for (int j = 0; i < n; i++, j++) lane[j] += (double)x[i];                              \
     return combine(lane);                                                                  \
   }                                                                                        \
-  static double sum_##T(const void *in, size_t n) {                                        \
+  static tl_scalar sum_##T(const void *in, size_t n) {                                     \
     const T *x = in;                                                                       \
     double sum = 0, lost = 0;                                                              \
     for (size_t at = 0; at < n; at += SUM_BLOCK) {                                         \
@@ -41,11 +41,27 @@ enum { SUM_BLOCK = 64 * TL_LANES };
       lost += fabs(sum) >= fabs(block) ? (sum - next) + block : (block - next) + sum;      \
       sum = next;                                                                          \
     }                                                                                      \
-    return isfinite(sum) ? sum + lost : sum;                                               \
+    return (tl_scalar){.real = isfinite(sum) ? sum + lost : sum};                          \
   }                                                                                        \
-  static void sum_columns_##T(double *sums, const void *row, size_t n) {                   \
+  static void sum_columns_##T(tl_scalar *sums, const void *row, size_t n) {                \
     const T *x = row;                                                                      \
-    TL_INDEPENDENT for (size_t i = 0; i < n; i++) sums[i] += (double)x[i];                 \
+    TL_INDEPENDENT for (size_t i = 0; i < n; i++) sums[i].real += (double)x[i];            \
+  }                                                                                        \
+  static tl_scalar prod_##T(const void *in, size_t n) {                                    \
+    const T *x = in;                                                                       \
+    double lane[TL_LANES], product = 1;                                                    \
+    for (int j = 0; j < TL_LANES; j++) lane[j] = 1;                                        \
+    size_t i = 0;                                                                          \
+    for (; i + TL_LANES <= n; i += TL_LANES) {                                             \
+      for (int j = 0; j < TL_LANES; j++) lane[j] *= (double)x[i + (size_t)j];              \
+    }                                                                                      \
+    for (int j = 0; i < n; i++, j++) lane[j] *= (double)x[i];                              \
+    for (int j = 0; j < TL_LANES; j++) product *= lane[j];                                 \
+    return (tl_scalar){.real = product};                                                   \
+  }                                                                                        \
+  static void prod_columns_##T(tl_scalar *products, const void *row, size_t n) {           \
+    const T *x = row;                                                                      \
+    TL_INDEPENDENT for (size_t i = 0; i < n; i++) products[i].real *= (double)x[i];        \
   }
 
 TL_INLINE double max_of(double a, double b) {
@@ -66,7 +82,7 @@ typedef int64_t mask_double __attribute__((vector_size(TL_LANES * sizeof(double)
  * that the result does not depend on the order: of two equal values the one is taken if `other`, of
  * which the sign bit is set. */
 #define EXTREME(name, T, better, other)                                                           \
-  static double name##_##T(const void *in, size_t n) {                                     \
+  static tl_scalar name##_##T(const void *in, size_t n) {                                  \
     const T *x = in;                                                                       \
     lanes_##T lane;                                                                        \
     for (int j = 0; j < TL_LANES; j++) lane[j] = x[0];                                     \
@@ -79,12 +95,32 @@ typedef int64_t mask_double __attribute__((vector_size(TL_LANES * sizeof(double)
     double most = (double)lane[0];                                                         \
     for (; i < n; i++) most = name##_of(most, (double)x[i]);                               \
     for (int j = 1; j < TL_LANES; j++) most = name##_of(most, (double)lane[j]);            \
-    return most;                                                                           \
+    return (tl_scalar){.real = most};                                                      \
   }                                                                                        \
-  static void name##_columns_##T(double *most, const void *row, size_t n) {                \
+  static void name##_columns_##T(tl_scalar *most, const void *row, size_t n) {             \
     const T *x = row;                                                                      \
     TL_INDEPENDENT                                                                         \
-    for (size_t i = 0; i < n; i++) most[i] = name##_of(most[i], (double)x[i]);             \
+    for (size_t i = 0; i < n; i++) most[i].real = name##_of(most[i].real, (double)x[i]);   \
+  }
+
+/* Integers wrap around, so the order does not matter. */
+#define INTEGERS(name, first, formula)                                                      \
+  static tl_scalar name##_int64(const void *in, size_t n) {                                \
+    const int64_t *x = in;                                                                 \
+    int64_t total = first;                                                                 \
+    for (size_t i = 0; i < n; i++) {                                                       \
+      int64_t a = total, b = x[i];                                                         \
+      total = formula;                                                                     \
+    }                                                                                      \
+    return (tl_scalar){.integer = total};                                                  \
+  }                                                                                        \
+  static void name##_columns_int64(tl_scalar *totals, const void *row, size_t n) {         \
+    const int64_t *x = row;                                                                \
+    TL_INDEPENDENT                                                                         \
+    for (size_t i = 0; i < n; i++) {                                                       \
+      int64_t a = totals[i].integer, b = x[i];                                             \
+      totals[i].integer = formula;                                                         \
+    }                                                                                      \
   }
 
 /* Equal infinities are close; an infinite bound must not make others so. */
@@ -98,21 +134,35 @@ static size_t differing(const double *x, const double *y, size_t n, double relat
   return count;
 }
 
+static size_t differing_integers(const int64_t *x, const int64_t *y, size_t n) {
+  size_t count = 0;
+  for (size_t i = 0; i < n; i++) count += x[i] != y[i];
+  return count;
+}
+
 SUM(float)
 SUM(double)
 EXTREME(max, float, >, lane)
 EXTREME(max, double, >, lane)
 EXTREME(min, float, <, v)
 EXTREME(min, double, <, v)
+INTEGERS(sum, 0, a + b)
+INTEGERS(prod, 1, a * b)
+INTEGERS(max, x[0], a > b ? a : b)
+INTEGERS(min, x[0], a < b ? a : b)
 
-#define BOTH(name) {[TL_float32] = name##_float, [TL_float64] = name##_double}
+#define EACH(name) \
+  {[TL_float32] = name##_float, [TL_float64] = name##_double, [TL_int64] = name##_int64}
 
 const tl_reduce_kernels TL_ISA_NAME(tl_reduce_kernels) = {
-    .sum = BOTH(sum),
-    .max = BOTH(max),
-    .min = BOTH(min),
-    .sum_columns = BOTH(sum_columns),
-    .max_columns = BOTH(max_columns),
-    .min_columns = BOTH(min_columns),
+    .sum = EACH(sum),
+    .prod = EACH(prod),
+    .max = EACH(max),
+    .min = EACH(min),
+    .sum_columns = EACH(sum_columns),
+    .prod_columns = EACH(prod_columns),
+    .max_columns = EACH(max_columns),
+    .min_columns = EACH(min_columns),
     .differing = differing,
+    .differing_integers = differing_integers,
 };
