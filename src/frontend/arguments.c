@@ -37,7 +37,7 @@ void tl_check_device(lua_State *L, int index, const char *name) {
   }
 }
 
-tl_options tl_check_options(lua_State *L, const char *name) {
+static tl_options check_options(lua_State *L, const char *name, bool random) {
   tl_options options = {.dtype = TL_float32};
   int top = lua_gettop(L);
   if (top == 0 || lua_type(L, top) != LUA_TTABLE) return options;
@@ -55,6 +55,11 @@ tl_options tl_check_options(lua_State *L, const char *name) {
       options.has_dtype = true;
     } else if (key && strcmp(key, "device") == 0) {
       tl_check_device(L, lua_gettop(L), name);
+    } else if (key && strcmp(key, "generator") == 0 && random) {
+      options.generator = tl_generator_test(L, -1);
+      if (!options.generator) {
+        tl_fail(L, "%s: generator must be a generator, not %s", name, tl_describe(L, -1));
+      }
     } else {
       tl_fail(L, "%s: unknown option '%s': dtype or device", name, tl_describe_value(L, -2));
     }
@@ -62,6 +67,18 @@ tl_options tl_check_options(lua_State *L, const char *name) {
   }
   /* A lone {} is the size of a 0-dimensional tensor. */
   if (!is_array && (any || top > 1)) lua_settop(L, top - 1);
+  return options;
+}
+
+tl_options tl_check_options(lua_State *L, const char *name) {
+  return check_options(L, name, false);
+}
+
+tl_options tl_check_random_options(lua_State *L, const char *name) {
+  tl_options options = check_options(L, name, true);
+  if (!tl_dtype_is_floating(options.dtype)) {
+    tl_fail(L, "%s: wants a floating-point dtype, not %s", name, tl_dtype_name(options.dtype));
+  }
   return options;
 }
 

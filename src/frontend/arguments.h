@@ -7,13 +7,17 @@
 
 typedef struct tl_options {
   tl_dtype dtype;
-  bool has_dtype; /* it was given */
+  bool has_dtype;          /* it was given */
+  tl_generator *generator; /* NULL: the context's; Lua may free it when it next allocates */
 } tl_options;
 
 /* Reads the options of the last argument, when it is a table: one without an array part, which is
  * taken off the stack, or one that is a size or values as well ({2, 3, dtype = "float64"}), which
  * stays.  Raises for an option that there is not. */
 tl_options tl_check_options(lua_State *L, const char *name);
+
+/* The same for a random function: `generator` is an option too, and the dtype floating-point. */
+tl_options tl_check_random_options(lua_State *L, const char *name);
 
 /* The size in arguments first .. top: numbers or one table.  A size of -1 is allowed where
  * `wildcard` says so.  Returns the number of dimensions. */

@@ -11,7 +11,6 @@
 #include "backend/cpu/cpu.h"
 #include "frontend/allocator.h"
 #include "frontend/interrupt.h"
-#include "tensor/philox.h"
 
 /* The collector hears of this many bytes at a time. */
 static const size_t CHARGE_STEP = 8 << 20;
@@ -111,7 +110,7 @@ tl_context *tl_context_push(lua_State *L) {
   environment_switch(L, "TENSORLUA_SYNC", false);
   context->fusion = environment_switch(L, "TENSORLUA_FUSION", true);
   environment_memory(L);
-  context->seed = fresh_seed();
+  context->random.seed = fresh_seed();
   static bool registered;
   pthread_mutex_lock(&contexts_lock);
   if (!registered) registered = atexit(tl_context_stop_all) == 0;
@@ -151,18 +150,6 @@ tl_engine *tl_context_engine(lua_State *L, tl_context *context) {
     tl_raise(L, &error);
   }
   return context->engine;
-}
-
-uint64_t tl_context_draw(tl_context *context, tl_dtype dtype, uint64_t count) {
-  uint64_t position = context->position;
-  if (position > 0 && context->drawn != dtype) {
-    position = context->drawn == TL_float32 ? tl_philox_fresh32(position)
-                                            : tl_philox_fresh64(position);
-  }
-  context->drawn = dtype;
-  context->position = dtype == TL_float32 ? tl_philox_advance32(position, count)
-                                          : tl_philox_advance64(position, count);
-  return position;
 }
 
 /* ---- the collector ---- */

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "engine/engine.h"
+#include "frontend/generator.h"
 #include "tensor/dtype.h"
 
 enum { TL_UPVALUE_METATABLE = 1, TL_UPVALUE_CONTEXT = 2, TL_UPVALUES = 2 };
@@ -26,8 +27,7 @@ typedef struct tl_context {
   bool fusion;
   struct tl_context *next; /* of all contexts of the process */
 
-  uint64_t seed, position; /* of the random stream, see philox.h */
-  tl_dtype drawn;          /* dtype of the last draw from it; a change of width leaves its offset */
+  tl_generator random; /* the stream that random functions take from */
 
   struct tl_trace *trace; /* of the function that is being traced (trace.h), or NULL */
 
@@ -50,10 +50,6 @@ static inline tl_context *tl_context_of(lua_State *L) {
 
 /* Its engine, opened if need be; raises when that fails. */
 tl_engine *tl_context_engine(lua_State *L, tl_context *context);
-
-/* Takes `count` elements of a dtype from its random stream, and returns the position of the first:
- * here rather than when they are computed, so that neither threads nor timing matter. */
-uint64_t tl_context_draw(tl_context *context, tl_dtype dtype, uint64_t count);
 
 void tl_context_stop(tl_context *context); /* closes its engine for good */
 void tl_context_stop_all(void);

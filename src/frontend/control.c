@@ -17,22 +17,6 @@ static int sync(lua_State *L) {
   return 0;
 }
 
-static int manual_seed(lua_State *L) {
-  tl_context *context = tl_context_of(L);
-  tl_check_count(L, 1, "manual_seed");
-  uint64_t seed = (uint64_t)tl_check_integer(L, 1, "manual_seed");
-  if (context->trace) tl_trace_refuse_effect(L, context, "manual_seed");
-  context->seed = seed;
-  context->position = 0;
-  return 0;
-}
-
-static int initial_seed(lua_State *L) {
-  tl_check_count(L, 0, "initial_seed");
-  lua_pushinteger(L, (lua_Integer)tl_context_of(L)->seed);
-  return 1;
-}
-
 static int set_num_threads(lua_State *L) {
   tl_context *context = tl_context_of(L);
   tl_check_count(L, 1, "set_num_threads");
@@ -127,8 +111,6 @@ static int benchmark(lua_State *L) {
 const luaL_Reg tl_control_functions[] = {
     {"sync", sync},
     {"benchmark", benchmark},
-    {"manual_seed", manual_seed},
-    {"initial_seed", initial_seed},
     {"set_num_threads", set_num_threads},
     {"get_num_threads", get_num_threads},
     {"fusion", fusion},

@@ -5,6 +5,7 @@
 #include "frontend/arguments.h"
 #include "frontend/enqueue.h"
 #include "frontend/functions.h"
+#include "frontend/trace.h"
 #include "tensor/parameters.h"
 
 /* ---- from Lua values ---- */
@@ -176,16 +177,14 @@ static const tl_tensor *generate(lua_State *L, tl_op op, const tl_view *view,
 /* Drawn as float32 or float64; the halves are rounded from float32. */
 static int random_tensor(lua_State *L, tl_op op) {
   tl_context *context = tl_context_of(L);
-  tl_options options = tl_check_options(L, tl_ops[op].name);
-  if (!tl_dtype_is_floating(options.dtype)) {
-    tl_fail(L, "%s: wants a floating-point dtype, not %s", tl_ops[op].name,
-            tl_dtype_name(options.dtype));
-  }
+  tl_options options = tl_check_random_options(L, tl_ops[op].name);
+  tl_generator *random = options.generator ? options.generator : &context->random;
+  if (options.generator && context->trace) tl_trace_refuse_effect(L, context, tl_ops[op].name);
   tl_dtype drawn = tl_dtype_compute(options.dtype);
   tl_view view;
   tl_check_shape(L, 1, tl_ops[op].name, drawn, &view);
-  tl_generate parameters = {.seed = context->seed};
-  parameters.position = tl_context_draw(context, drawn, (uint64_t)tl_view_numel(&view));
+  tl_generate parameters = {.seed = random->seed};
+  parameters.position = tl_generator_draw(random, drawn, (uint64_t)tl_view_numel(&view));
   const tl_tensor *out = generate(L, op, &view, &parameters);
   if (drawn != options.dtype) tl_enqueue_copy(L, TL_OP_to, out, options.dtype);
   return 1;

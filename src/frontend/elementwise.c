@@ -10,8 +10,7 @@ typedef struct tl_operation {
   tl_op op;
   const char *name; /* of the function */
   int noperands;
-  int at[MAX_OPERANDS]; /* stack indices */
-  const tl_tensor *tensors[MAX_OPERANDS]; /* NULL: a number */
+  const tl_tensor *tensors[MAX_OPERANDS]; /* the arguments; NULL: a number */
   tl_dtype compute, result;
 } tl_operation;
 
@@ -23,7 +22,6 @@ static void read_operands(lua_State *L, tl_operation *o) {
   bool any = false;
   for (int i = 0; i < o->noperands; i++) {
     const tl_tensor *tensor = tl_tensor_test(L, i + 1);
-    o->at[i] = i + 1;
     o->tensors[i] = tensor;
     any = any || tensor;
     if (!tensor && o->noperands == 1) {
@@ -63,8 +61,8 @@ static tl_dtype meet(lua_State *L, const tl_operation *o, int first) {
     if (o->tensors[i]) {
       rank = o->tensors[i]->view.ndim > 0 ? 0 : 1;
       dtype = (tl_dtype)o->tensors[i]->view.dtype;
-    } else if (lua_type(L, o->at[i]) == LUA_TNUMBER) {
-      dtype = lua_isinteger(L, o->at[i]) ? TL_int64 : TL_float32;
+    } else if (lua_type(L, i + 1) == LUA_TNUMBER) {
+      dtype = lua_isinteger(L, i + 1) ? TL_int64 : TL_float32;
     }
     ranked[rank] = ranked[rank] < 0 ? (int)dtype
                                     : (int)tl_dtype_promote((tl_dtype)ranked[rank], dtype);
@@ -90,17 +88,25 @@ static void infer_dtypes(lua_State *L, tl_operation *o) {
 
 /* The size that the tensors broadcast to. */
 static void infer_size(lua_State *L, const tl_operation *o, tl_view *view) {
-  tl_error error;
-  bool any = false;
+  const tl_view *views[MAX_OPERANDS] = {NULL};
+  int count = 0;
   for (int i = 0; i < o->noperands; i++) {
-    if (!o->tensors[i]) continue;
-    tl_view before = any ? *view : o->tensors[i]->view;
-    any = true;
-    if (tl_view_broadcast(view, o->result, &before, &o->tensors[i]->view, o->name, &error) !=
-        TL_OK) {
-      tl_raise(L, &error);
-    }
+    if (o->tensors[i]) views[count++] = &o->tensors[i]->view;
   }
+  tl_view both;
+  tl_error error;
+  tl_status status = TL_OK;
+  if (count == 3) {
+    status = tl_view_broadcast(&both, o->result, views[0], views[1], o->name, &error);
+    views[0] = &both;
+    views[1] = views[2];
+  }
+  if (count == 1) {
+    tl_view_make_like(view, o->result, views[0]);
+  } else if (status == TL_OK) {
+    status = tl_view_broadcast(view, o->result, views[0], views[1], o->name, &error);
+  }
+  if (status != TL_OK) tl_raise(L, &error);
 }
 
 /* A number where a step takes tensors only: 0-dimensional, to be broadcast. */
@@ -108,7 +114,7 @@ static const tl_tensor *push_number(lua_State *L, const tl_operation *o, int i) 
   tl_view view;
   tl_view_make(&view, o->compute, 0, NULL, NULL);
   tl_tensor *tensor = tl_tensor_new(L, &view, o->name);
-  tl_enqueue_fill(L, TL_OP_full, tensor, true, tl_check_scalar(L, o->at[i], o->name, o->compute));
+  tl_enqueue_fill(L, TL_OP_full, tensor, true, tl_check_scalar(L, i + 1, o->name, o->compute));
   return tensor;
 }
 
@@ -125,7 +131,7 @@ static void enqueue(lua_State *L, const tl_operation *o, tl_tensor *out, bool fr
       *registers[i] = (uint8_t)ninputs;
       inputs[ninputs++] = tensor;
     } else {
-      step.immediate = tl_check_scalar(L, o->at[i], o->name, o->compute);
+      step.immediate = tl_check_scalar(L, i + 1, o->name, o->compute);
     }
   }
   step.out = (uint8_t)ninputs;

@@ -106,7 +106,7 @@ int luaopen_tensor(lua_State *L) {
       tl_reduce_functions,      tl_shape_functions,   tl_read_functions,
   };
   static const luaL_Reg *const functions[] = {tl_create_functions, tl_control_functions,
-                                              tl_compile_functions};
+                                              tl_compile_functions, tl_generator_functions};
   static const luaL_Reg *const metamethods[] = {
       tl_elementwise_metamethods, tl_read_metamethods, tl_index_metamethods};
   static const luaL_Reg closers[] = {{"__close", tl_tensor_close}, {NULL, NULL}};
@@ -115,7 +115,10 @@ int luaopen_tensor(lua_State *L) {
   static const luaL_Reg internals[] = {
       {"measure", tl_control_measure}, {"fail", fail},
       {"check", check},                {"require", preload}, {NULL, NULL}};
-  enum { COUNT = sizeof methods / sizeof methods[0] };
+  enum {
+    COUNT = sizeof methods / sizeof methods[0],
+    FUNCTIONS = sizeof functions / sizeof functions[0],
+  };
 
   luaL_checkversion(L);
   lua_settop(L, 0);
@@ -131,7 +134,7 @@ int luaopen_tensor(lua_State *L) {
     lua_pop(L, 1);
     add(L, 1, 2, methods[i]);
   }
-  for (int i = 0; i < 3; i++) add(L, 1, 2, functions[i]);
+  for (int i = 0; i < FUNCTIONS; i++) add(L, 1, 2, functions[i]);
   lua_pushliteral(L, TL_VERSION);
   lua_setfield(L, 4, "VERSION");
   for (int dtype = 0; dtype < TL_DTYPE_COUNT; dtype++) {

@@ -427,9 +427,9 @@ static bool is_aliased(const tl_trace *trace, const tl_place *places) {
 static void draw(tl_context *context, const tl_record *record) {
   const tl_operand *out = &record->operands[0];
   tl_generate *parameters = record->parameters;
-  parameters->seed = context->seed;
-  parameters->position = tl_context_draw(context, (tl_dtype)out->dtype,
-                                         (uint64_t)tl_operand_numel(out));
+  parameters->seed = context->random.seed;
+  parameters->position = tl_generator_draw(&context->random, (tl_dtype)out->dtype,
+                                           (uint64_t)tl_operand_numel(out));
 }
 
 /* No Lua runs between placing the operands and submitting, so that replays can nest. */

@@ -229,8 +229,32 @@ tl_status tl_evaluate(tl_evaluator *evaluator, int64_t at, size_t n, void **regi
   return TL_OK;
 }
 
+/* Small commands are of one step over operands that are used in place: then there is nothing to lay
+ * out, which takes longer than the step. */
+static bool is_plain(const tl_command *command) {
+  const tl_program *program = command->parameters;
+  if (program->nsteps != 1 || command->chunks > 1) return false;
+  if (tl_operand_numel(&command->operands[0]) > TL_BLOCK) return false;
+  for (int i = 0; i < command->noperands; i++) {
+    if (!is_in_place(&command->operands[i], (tl_dtype)program->dtype)) return false;
+  }
+  return true;
+}
+
+static tl_status run_plain(const tl_cpu *cpu, const tl_command *command, tl_error *error) {
+  const tl_program *program = command->parameters;
+  void *registers[TL_MAX_LOOP_VIEWS];
+  for (int i = 1; i < command->noperands; i++) {
+    registers[i - 1] = tl_operand_address(&command->operands[i]);
+  }
+  return run_step(cpu, &program->steps[0], (tl_dtype)program->dtype,
+                  tl_operand_address(&command->operands[0]), registers,
+                  (size_t)tl_operand_numel(&command->operands[0]), error);
+}
+
 tl_status tl_elementwise_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk,
                              tl_error *error) {
+  if (is_plain(command)) return run_plain(cpu, command, error);
   tl_status status = TL_OK;
   tl_evaluator evaluator;
   tl_tiles tiles;
