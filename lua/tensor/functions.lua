@@ -3,10 +3,11 @@
 -- A module returns rows, each {name, function, doc =, example =, value =}: as in ops.def, the
 -- example is a Lua expression and `value` what printing it gives.  A row is a function of the library and a
 -- method of tensors; `method = false` and `library = false` leave one of them out.  A name with a
--- dot (linalg.solve) is a function in a table of that name, and no method.
+-- dot (linalg.solve) is a function in a table of that name, and no method.  A row without a function
+-- is that of one in C, which must be there.
 local _, internal = ...
 
-local MODULES = {"tensor.shape"}
+local MODULES = {"tensor.native", "tensor.shape", "tensor.join", "tensor.create"}
 
 local rows = {}
 
@@ -17,6 +18,10 @@ local function place(row)
     local members = rawget(internal.tensor, group) or {}
     members[short] = f
     rawset(internal.tensor, group, members)
+    return
+  end
+  if not f then
+    assert(rawget(internal.tensor, name), name)
     return
   end
   if row.library ~= false then rawset(internal.tensor, name, f) end

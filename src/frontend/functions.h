@@ -12,6 +12,9 @@ extern const luaL_Reg tl_inplace_functions[]; /* fill_, copy_, ... */
 extern const luaL_Reg tl_matmul_functions[];
 extern const luaL_Reg tl_reduce_functions[];
 extern const luaL_Reg tl_shape_functions[]; /* reshape, size, stride, ... */
+extern const luaL_Reg tl_view_functions[];  /* permute, expand, narrow, ... */
+extern const luaL_Reg tl_like_functions[];  /* zeros_like, ... */
+extern const luaL_Reg tl_range_functions[]; /* empty, linspace, ...: functions only */
 extern const luaL_Reg tl_read_functions[];  /* item, totable, allclose, ... */
 extern const luaL_Reg tl_read_metamethods[];
 extern const luaL_Reg tl_index_metamethods[];
@@ -24,6 +27,9 @@ int tl_create_tensor(lua_State *L); /* tensor(table), without the library itself
 /* For tensor.benchmark: pushes seconds now, seconds that the frontend was blocked, seconds of all
  * lanes at work, and how many operations are queued. */
 int tl_control_measure(lua_State *L);
+
+/* For the Lua part: empty(name, dtype, shape), on behalf of the function `name`. */
+int tl_range_empty(lua_State *L);
 
 /* __index: upvalue 3 is the table of methods. */
 int tl_index_read(lua_State *L);

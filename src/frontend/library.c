@@ -94,6 +94,20 @@ static int check(lua_State *L) {
   return 0;
 }
 
+/* kind(x): the type of a value, "tensor" for an open tensor and "closed tensor" for a closed one. */
+static int kind(lua_State *L) {
+  const tl_tensor *tensor = tl_tensor_test(L, 1);
+  lua_pushstring(L, !tensor ? luaL_typename(L, 1) : tensor->storage ? "tensor" : "closed tensor");
+  return 1;
+}
+
+/* promote(a, b): the dtype in which two dtypes meet. */
+static int promote(lua_State *L) {
+  int a = tl_dtype_find(luaL_checkstring(L, 1)), b = tl_dtype_find(luaL_checkstring(L, 2));
+  lua_pushstring(L, tl_dtype_name(tl_dtype_promote((tl_dtype)a, (tl_dtype)b)));
+  return 1;
+}
+
 /* tensor{...}: the library is the first argument of its own __call. */
 static int call(lua_State *L) {
   lua_remove(L, 1);
@@ -104,9 +118,11 @@ int luaopen_tensor(lua_State *L) {
   static const luaL_Reg *const methods[] = {
       tl_elementwise_functions, tl_inplace_functions, tl_matmul_functions,
       tl_reduce_functions,      tl_shape_functions,   tl_read_functions,
+      tl_view_functions,        tl_like_functions,
   };
   static const luaL_Reg *const functions[] = {tl_create_functions, tl_control_functions,
-                                              tl_compile_functions, tl_generator_functions};
+                                              tl_compile_functions, tl_generator_functions,
+                                              tl_range_functions};
   static const luaL_Reg *const metamethods[] = {
       tl_elementwise_metamethods, tl_read_metamethods, tl_index_metamethods};
   static const luaL_Reg closers[] = {{"__close", tl_tensor_close}, {NULL, NULL}};
@@ -114,7 +130,9 @@ int luaopen_tensor(lua_State *L) {
   static const luaL_Reg loaders[] = {{"__index", load_functions}, {NULL, NULL}};
   static const luaL_Reg internals[] = {
       {"measure", tl_control_measure}, {"fail", fail},
-      {"check", check},                {"require", preload}, {NULL, NULL}};
+      {"check", check},                {"require", preload},
+      {"kind", kind},                  {"promote", promote},
+      {"empty", tl_range_empty},       {NULL, NULL}};
   enum {
     COUNT = sizeof methods / sizeof methods[0],
     FUNCTIONS = sizeof functions / sizeof functions[0],

@@ -13,6 +13,7 @@ typedef enum tl_family {
   TL_MATMUL,
   TL_REDUCE,
   TL_COMPARE,
+  TL_ALLOCATE, /* nothing to run: the result is its buffer, whatever that holds */
   TL_READING, /* the engine's own: nothing to run */
   TL_RELEASE, /* likewise */
 } tl_family;

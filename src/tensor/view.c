@@ -80,6 +80,29 @@ bool tl_view_may_overlap(const tl_view *a, const tl_view *b) {
   return a_first <= b_last && b_first <= a_last;
 }
 
+/* Taken from the smallest stride up, each dimension must step over all that those before reach. */
+bool tl_view_may_fold(const tl_view *view) {
+  int64_t strides[TL_MAX_DIMS], reaches[TL_MAX_DIMS], reach = 0;
+  int count = 0;
+  for (int d = 0; d < view->ndim; d++) {
+    if (view->shape[d] == 0) return false;
+    if (view->shape[d] == 1) continue;
+    int64_t stride = view->stride[d] < 0 ? -view->stride[d] : view->stride[d];
+    int at = count++;
+    for (; at > 0 && strides[at - 1] > stride; at--) {
+      strides[at] = strides[at - 1];
+      reaches[at] = reaches[at - 1];
+    }
+    strides[at] = stride;
+    reaches[at] = (view->shape[d] - 1) * stride;
+  }
+  for (int i = 0; i < count; i++) {
+    if (strides[i] <= reach) return true;
+    reach += reaches[i];
+  }
+  return false;
+}
+
 const char *tl_shape_text(int ndim, const int64_t *shape, char *text) {
   if (ndim == 0) return strcpy(text, "()");
   size_t length = 0;
@@ -162,6 +185,52 @@ void tl_view_range(tl_view *view, int dim, int64_t first, int64_t count, int64_t
   if (count > 0) view->offset += first * view->stride[dim];
   view->shape[dim] = count;
   if (count > 1) view->stride[dim] *= step; /* else nothing is reached by it, and it may be huge */
+}
+
+void tl_view_permute(tl_view *view, const int *dims) {
+  const tl_view source = *view;
+  for (int d = 0; d < source.ndim; d++) {
+    view->shape[d] = source.shape[dims[d]];
+    view->stride[d] = source.stride[dims[d]];
+  }
+}
+
+/* A dimension behind those there are. */
+static void append_dim(tl_view *view, int64_t size, int64_t stride) {
+  view->shape[view->ndim] = size;
+  view->stride[view->ndim++] = stride;
+}
+
+void tl_view_insert(tl_view *view, int dim) {
+  int64_t stride = dim < view->ndim ? view->shape[dim] * view->stride[dim] : 1;
+  append_dim(view, 1, stride);
+  for (int d = view->ndim - 1; d > dim; d--) tl_view_transpose(view, d - 1, d);
+}
+
+void tl_view_diagonal(tl_view *view, int64_t offset, int a, int b) {
+  int64_t rows = view->shape[a], columns = view->shape[b];
+  int64_t stride_a = view->stride[a], stride_b = view->stride[b];
+  if (offset < 0) {
+    rows = -rows < offset ? rows + offset : 0;
+  } else {
+    columns = offset < columns ? columns - offset : 0;
+  }
+  int64_t size = rows < columns ? rows : columns;
+  tl_view_select(view, a > b ? a : b, 0);
+  tl_view_select(view, a > b ? b : a, 0);
+  if (size > 0) view->offset += offset < 0 ? -offset * stride_a : offset * stride_b;
+  append_dim(view, size, size > 1 ? stride_a + stride_b : 1);
+}
+
+void tl_view_windows(tl_view *view, int dim, int64_t size, int64_t step) {
+  int64_t stride = view->stride[dim];
+  tl_view_range(view, dim, 0, (view->shape[dim] - size) / step + 1, step);
+  append_dim(view, size, stride);
+}
+
+void tl_view_reverse(tl_view *view, int dim) {
+  int64_t size = view->shape[dim];
+  if (size > 1) tl_view_range(view, dim, size - 1, size, -1);
 }
 
 bool tl_view_reshape(tl_view *out, const tl_view *view, int ndim, const int64_t *shape) {

@@ -59,6 +59,10 @@ static inline bool tl_view_same_shape(const tl_view *a, const tl_view *b) {
 bool tl_view_is_same(const tl_view *a, const tl_view *b);
 bool tl_view_may_overlap(const tl_view *a, const tl_view *b);
 
+/* Whether two places of a view can be one element of storage, as in an expanded view: then writing
+ * through it has no defined result.  Never a false "no". */
+bool tl_view_may_fold(const tl_view *view);
+
 /* Whether a 2-dimensional view lies in memory by rows or by columns, as BLAS takes it: one stride
  * is 1 and the other reaches over what it separates. */
 bool tl_view_is_matrix(const tl_view *view);
@@ -81,6 +85,18 @@ void tl_view_transpose(tl_view *view, int a, int b);
 void tl_view_select(tl_view *view, int dim, int64_t index);
 /* Elements first, first + step, ... of one dimension, `count` of them. */
 void tl_view_range(tl_view *view, int dim, int64_t first, int64_t count, int64_t step);
+
+/* The dimensions in another order: dims[0] becomes the first. */
+void tl_view_permute(tl_view *view, const int *dims);
+/* One more dimension, of size 1, before `dim`. */
+void tl_view_insert(tl_view *view, int dim);
+/* The diagonal of dimensions a and b, as a last dimension in their place: elements (i, i + offset).
+ * It is empty when the offset leads out of them. */
+void tl_view_diagonal(tl_view *view, int64_t offset, int a, int b);
+/* Windows of `size` elements, `step` apart: dimension `dim` counts them, a last one is in them. */
+void tl_view_windows(tl_view *view, int dim, int64_t size, int64_t step);
+/* One dimension from its end to its beginning. */
+void tl_view_reverse(tl_view *view, int dim);
 
 /* Another shape over the same elements without moving them; false when the strides do not allow
  * it.  The number of elements must agree. */

@@ -74,7 +74,8 @@ local FEW = {["nil"] = true, ["'text'"] = true, ["{1, 2}"] = true, nan = true, [
 
 -- ---- what is called ----
 
--- Functions by the name that their messages begin with.
+-- Functions by the name that their messages begin with, with those that are written in Lua.
+require "tensor.functions"
 local functions = {}
 for name, f in pairs(tensor) do
   if type(f) == "function" then functions[#functions + 1] = {name, f} end

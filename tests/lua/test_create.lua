@@ -262,11 +262,12 @@ end
 
 -- A function that takes a tensor first is a method too.
 function TestLibrary:test_methods_are_functions()
+  require "tensor.functions" -- those that are written in Lua are loaded when one is asked for
   local x = tensor{{1, 2}, {3, 4}}
   for name, f in pairs(tensor) do
     local method = x[name]
     if type(f) == "function" and type(method) == "function" then
-      equals(f, debug.getinfo(f, "S").what == "Lua" and method or f, name)
+      equals(method == f or debug.getinfo(f, "S").what == "C", true, name)
     end
   end
   equals(x:exp() == tensor.exp(x), true)

@@ -112,6 +112,21 @@ function TestExamples:test_every_row_is_a_function()
   end
 end
 
+-- Every function of the library and every method has one row, an in-place form its operator's.
+function TestExamples:test_every_function_has_a_row()
+  local count = {}
+  for _, row in ipairs(rows()) do
+    if row.doc then
+      count[row.name] = (count[row.name] or 0) + 1
+      if row.kind ~= "OTHER" then count[row.name .. "_"] = (count[row.name .. "_"] or 0) + 1 end
+    end
+  end
+  for _, row in ipairs(lua_rows()) do count[row.name] = (count[row.name] or 0) + 1 end
+  for name, f in pairs(tensor) do
+    if type(f) == "function" then lu.assertEquals(count[name], 1, name) end
+  end
+end
+
 -- An example shows its own operator, by name or by sign.
 function TestExamples:test_examples_show_their_operator()
   local SIGNS = {add = "+", sub = "-", mul = "*", div = "/", floor_divide = "//", remainder = "%",

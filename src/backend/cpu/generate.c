@@ -34,7 +34,7 @@ void tl_generate_run(const tl_cpu *cpu, const tl_command *command, uint32_t chun
   char *out = (char *)tl_operand_address(operand) + (size_t)first * tl_dtype_size(dtype);
   uint64_t seed = parameters->seed;
   bool normal = command->op == TL_OP_randn;
-  if (command->op == TL_OP_arange) {
+  if (command->op == TL_OP_arange || command->op == TL_OP_linspace) {
     arange(parameters, dtype, out, first, count);
   } else if (dtype == TL_float32) {
     uint64_t position = tl_philox_advance32(parameters->position, (uint64_t)first);
