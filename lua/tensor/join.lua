@@ -91,6 +91,13 @@ end
 
 -- ---- apart: views ----
 
+local MOST_PARTS = 1 << 24 -- more than memory has room for, so rather an error than an end
+
+local function check_parts(name, n)
+  if n > MOST_PARTS then fail("%s: %d parts are too many: at most %d", name, n, MOST_PARTS) end
+  return n
+end
+
 local function parts(x, dim, sizes)
   local list, at = {}, 1
   for i, size in ipairs(sizes) do
@@ -115,6 +122,7 @@ local function split(x, sizes, dim, ...)
   if type(sizes) ~= "table" then
     local size = arguments.integer("split", 2, sizes)
     if size < 1 then fail("split: a size %d is less than 1", size) end
+    check_parts("split", total // size)
     return parts(x, dim, even_sizes(total, size))
   end
   sizes = arguments.integers("split", "a size", sizes, 0)
@@ -137,6 +145,7 @@ local function chunk(x, n, dim, ...)
   if n < 1 then fail("chunk: %d chunks are none", n) end
   dim = dim_of("chunk", x.shape, dim == nil and 1 or dim)
   local total = x:size(dim)
+  check_parts("chunk", math.min(n, total))
   return parts(x, dim, even_sizes(total, math.max(1, total // n + (total % n > 0 and 1 or 0))))
 end
 
@@ -148,7 +157,7 @@ local function tensor_split(x, where, dim, ...)
   if type(where) ~= "table" then
     local n, sizes = arguments.integer("tensor_split", 2, where), {}
     if n < 1 then fail("tensor_split: %d parts are none", n) end
-    for i = 1, n do sizes[i] = total // n + (i <= total % n and 1 or 0) end
+    for i = 1, check_parts("tensor_split", n) do sizes[i] = total // n + (i <= total % n and 1 or 0) end
     return parts(x, dim, sizes)
   end
   where = arguments.integers("tensor_split", "an index", where)
@@ -171,7 +180,7 @@ local function unbind(x, dim, ...)
   count("unbind", 2, ...)
   dim = dim_of("unbind", x.shape, dim == nil and 1 or dim)
   local list = {}
-  for i = 1, x:size(dim) do list[i] = x:select(dim, i) end
+  for i = 1, check_parts("unbind", x:size(dim)) do list[i] = x:select(dim, i) end
   return list
 end
 

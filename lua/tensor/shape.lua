@@ -132,6 +132,7 @@ end
 -- x, of `before` x `behind` elements, as before x n x behind in a new tensor of that shape.
 local function repeated(name, x, before, n, behind, shape)
   local out = empty(name, x.dtype, shape)
+  if out:numel() == 0 then return out end
   out:view(before, n, behind):copy_(x:reshape(before, 1, behind))
   return out
 end
@@ -225,8 +226,9 @@ local function zero_above(x, offset)
   end
 end
 
-local function triangle(name, x, offset, turn)
+local function triangle(name, turn, x, offset, ...)
   check(name, x)
+  count(name, 2, ...)
   offset = offset == nil and 0 or arguments.integer(name, 2, offset)
   local shape = x.shape
   if #shape < 2 then fail("%s: wants at least 2 dimensions, not %d", name, #shape) end
@@ -243,15 +245,9 @@ local function triangle(name, x, offset, turn)
   return out
 end
 
-local function tril(x, offset, ...)
-  count("tril", 2, ...)
-  return triangle("tril", x, offset, false)
-end
+local function tril(...) return triangle("tril", false, ...) end
 
-local function triu(x, offset, ...)
-  count("triu", 2, ...)
-  return triangle("triu", x, offset, true)
-end
+local function triu(...) return triangle("triu", true, ...) end
 
 local function trace(x, ...)
   check("trace", x)
