@@ -54,19 +54,19 @@ function M.dim(name, shape, value)
   return at
 end
 
--- One value or a table of them, as a table of their own.
+-- One value or a table of them, as a table of their own, and how many they are: some may be nil.
 function M.list(value)
-  if type(value) ~= "table" then return {value} end
+  if type(value) ~= "table" then return {value}, 1 end
   local list = {}
   for i = 1, rawlen(value) do list[i] = rawget(value, i) end
-  return list
+  return list, rawlen(value)
 end
 
 -- Integers that are at least `least`: one, or a table; `what` is what they are called.
 function M.integers(name, what, value, least)
-  local list = M.list(value)
-  if type(value) == "nil" then fail("%s: %s is missing", name, what) end
-  for i = 1, #list do
+  local list, n = M.list(value)
+  if value == nil then fail("%s: %s is missing", name, what) end
+  for i = 1, n do
     local integer = to_integer(list[i])
     if not integer then fail("%s: %s %s is not an integer", name, what, describe(list[i])) end
     if least and integer < least then
@@ -83,9 +83,9 @@ function M.tensors(name, value)
     fail("%s: argument 1 must be a table of tensors, not %s", name,
          kind(value) == "closed tensor" and "a tensor that has been closed" or kind(value))
   end
-  local list = M.list(value)
-  if #list == 0 then fail("%s: wants at least one tensor", name) end
-  for i = 1, #list do
+  local list, n = M.list(value)
+  if n == 0 then fail("%s: wants at least one tensor", name) end
+  for i = 1, n do
     local is = kind(list[i])
     if is == "closed tensor" then fail("%s: tensor %d has been closed", name, i) end
     if is ~= "tensor" then fail("%s: element %d of the table is no tensor but %s", name, i, is) end

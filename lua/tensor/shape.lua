@@ -129,12 +129,9 @@ end
 
 -- ---- repeating ----
 
--- x, of `before` x `behind` elements, as before x n x behind in a new tensor of that shape.
-local function repeated(name, x, before, n, behind, shape)
-  local out = empty(name, x.dtype, shape)
-  if out:numel() == 0 then return out end
+-- Writes x, of `before` x `behind` elements, n times: as before x n x behind.
+local function spread(out, x, before, n, behind)
   out:view(before, n, behind):copy_(x:reshape(before, 1, behind))
-  return out
 end
 
 -- The size of a dimension of `size` elements, n times.
@@ -161,18 +158,20 @@ local function tile(x, ...)
   for _ = #shape + 1, ndim do table.insert(shape, 1, 1) end
   for _ = #counts + 1, ndim do table.insert(counts, 1, 1) end
   for d = 1, ndim do size[d] = scaled("tile", shape[d], counts[d]) end
-  for d = 1, ndim do
-    if size[d] == 0 then return empty("tile", x.dtype, size) end
-  end
-  local out, copied = x:reshape(shape), false
-  for d = ndim, 1, -1 do
+  local out, from, first = empty("tile", x.dtype, size), x:reshape(shape), 1
+  if out:numel() == 0 then return out end
+  while counts[first] == 1 do first = first + 1 end
+  if first > ndim then return out:copy_(from) end
+  for d = ndim, first, -1 do
     if counts[d] > 1 then
       local before, behind = around(shape, d)
-      behind, shape[d], copied = behind * shape[d], size[d], true
-      out = repeated("tile", out, before, counts[d], behind, shape)
+      behind, shape[d] = behind * shape[d], size[d]
+      local to = d == first and out or empty("tile", x.dtype, shape)
+      spread(to, from, before, counts[d], behind)
+      from = to
     end
   end
-  return copied and out or out:clone()
+  return out
 end
 
 local function repeat_interleave(x, n, dim, ...)
@@ -186,7 +185,9 @@ local function repeat_interleave(x, n, dim, ...)
   local before, behind = around(shape, dim)
   before = before * shape[dim]
   shape[dim] = scaled("repeat_interleave", shape[dim], n)
-  return repeated("repeat_interleave", x, before, n, behind, shape)
+  local out = empty("repeat_interleave", x.dtype, shape)
+  if out:numel() > 0 then spread(out, x, before, n, behind) end
+  return out
 end
 
 -- ---- triangles and diagonals ----

@@ -219,7 +219,7 @@ void tl_view_diagonal(tl_view *view, int64_t offset, int a, int b) {
   tl_view_select(view, a > b ? a : b, 0);
   tl_view_select(view, a > b ? b : a, 0);
   if (size > 0) view->offset += offset < 0 ? -offset * stride_a : offset * stride_b;
-  append_dim(view, size, size > 1 ? stride_a + stride_b : 1);
+  append_dim(view, size, stride_a + stride_b);
 }
 
 void tl_view_windows(tl_view *view, int dim, int64_t size, int64_t step) {

@@ -251,6 +251,127 @@ function TestArange:test_wrong()
   raises("arange: a tensor of 9223372036854775807 elements is too large", tensor.arange, 1e30)
 end
 
+TestLike = {}
+
+function TestLike:test_values()
+  for _, x in ipairs {tensor{{1, 2, 3}, {4, 5, 6}}:t(), tensor(1):expand(3, 2), tensor(5),
+                      tensor.zeros(0, 2)} do
+    local n = x:numel()
+    for name, value in pairs {zeros_like = 0, ones_like = 1, full_like = 7} do
+      local given = name == "full_like" and {7} or {}
+      local y = tensor[name](x, table.unpack(given))
+      equals(y.shape, x.shape, name)
+      equals(y.dtype, "float32")
+      equals(y:is_contiguous(), true)
+      equals(y:sum():item(), n * value, name)
+      given[#given + 1] = {dtype = "float64"}
+      equals(tensor[name](x, table.unpack(given)).dtype, "float64")
+      given[#given] = {device = "cpu"}
+      equals(tensor[name](y:to "float64", table.unpack(given)).dtype, "float64")
+    end
+    equals(x:empty_like():fill_(2):sum():item(), 2 * n)
+    equals(x:empty_like({dtype = "float64"}).dtype, "float64")
+  end
+  equals(tensor.full_like(tensor({0}, {dtype = "float64"}), 0.1):item(), 0.1)
+end
+
+function TestLike:test_errors()
+  local x = tensor{1, 2}
+  for _, name in ipairs {"zeros_like", "ones_like", "empty_like", "full_like"} do
+    local f = tensor[name]
+    local most = name == "full_like" and 2 or 1
+    raises(name .. ": argument 1 must be a tensor, not missing", f)
+    raises(name .. ": argument 1 must be a tensor, not table", f, {1, 2})
+    raises(name .. ": unknown option 'type': dtype or device", f, x, {type = 1})
+    raises(name .. ": 'int' is not a dtype: 'float32' or 'float64'", f, x, {dtype = "int"})
+    raises(("%s: %d arguments are too many: at most %d"):format(name, most + 1, most), f, x,
+           table.unpack({1, 2}, 1, most))
+  end
+  raises("full_like: argument 2 must be a number, not missing", tensor.full_like, x)
+  raises("full_like: argument 2 must be a number, not missing", tensor.full_like, x, {})
+  raises("full_like: argument 2 must be a number, not string", tensor.full_like, x, "1")
+end
+
+TestEmpty = {}
+
+-- Whatever it holds, it can be read and written.
+function TestEmpty:test_values()
+  local x = tensor.empty(3, 4)
+  equals(x.shape, {3, 4})
+  equals(#support.flat(x), 12)
+  equals(tensor.empty({}):fill_(3):item(), 3)
+  equals(tensor.empty(2, 0).shape, {2, 0})
+  equals(tensor.empty({2}, {dtype = "float64"}).dtype, "float64")
+  x[1] = 5
+  x[{{2, 3}}] = 6
+  equals(x:sum():item(), 4 * 5 + 8 * 6)
+  local y = tensor.empty(2)
+  lu.assertTrue(y:clone():add(0).shape[1] == 2)
+  raises("empty: size -1 is negative", tensor.empty, -1)
+  raises("empty: a size is missing: numbers or a table", tensor.empty)
+  raises("empty: unknown option 'x': dtype or device", tensor.empty, 1, {x = 1})
+end
+
+function TestEmpty:test_compiled()
+  local f = tensor.compile(function(x)
+    local y = tensor.empty(2, 3)
+    y[1] = x
+    y[2] = x * 2
+    return y
+  end)
+  for i = 1, 3 do equals(f(tensor{1, 2, 3} * i)[2]:totable(), {2 * i, 4 * i, 6 * i}) end
+end
+
+TestSpaces = {}
+
+function TestSpaces:test_values()
+  equals(tensor.linspace(0, 1, 5):totable(), {0, 0.25, 0.5, 0.75, 1})
+  equals(tensor.linspace(3, -3, 3):totable(), {3, 0, -3})
+  equals(tensor.linspace(2, 5, 1):totable(), {2})
+  equals(tensor.linspace(2, 5, 0).shape, {0})
+  equals(tensor.linspace(0, 1, 2, {dtype = "float64"}).dtype, "float64")
+  local x = tensor.linspace(0, 0.7, 50000, {dtype = "float64"}) -- several chunks
+  equals(x[-1]:item(), 0.7)
+  equals(x[12346]:item(), 12345 * (0.7 / 49999))
+  equals(tensor.logspace(0, 3, 4):totable(), {1, 10, 100, 1000})
+  equals(tensor.logspace(0, 8, 3, 2):totable(), {1, 16, 256})
+  equals(tensor.logspace(5, 0, 1, {dtype = "float64"}):totable(), {100000})
+end
+
+function TestSpaces:test_numpy()
+  local data, code, got = {}, {"result = []"}, {}
+  for _ = 1, 40 do
+    local first, last, n = math.random() * 20 - 10, math.random() * 20 - 10, math.random(0, 30)
+    code[#code + 1] = ("result.extend(np.linspace(%.17g, %.17g, %d))"):format(first, last, n)
+    code[#code + 1] = ("result.extend(np.logspace(%.17g, %.17g, %d))"):format(first, last, n)
+    code[#code + 1] = ("result.extend(np.logspace(%.17g, %.17g, %d, base=3))"):format(first, last, n)
+    for _, x in ipairs {tensor.linspace(first, last, n, {dtype = "float64"}),
+                        tensor.logspace(first, last, n, {dtype = "float64"}),
+                        tensor.logspace(first, last, n, 3, {dtype = "float64"})} do
+      table.move(support.flat(x), 1, n, #got + 1, got)
+    end
+  end
+  local expected = support.numpy(table.concat(code, "\n"), data)
+  if not expected then lu.skip "no NumPy" end
+  support.assert_values(tensor(got, {dtype = "float64"}), {#expected}, expected, "spaces", 2)
+end
+
+function TestSpaces:test_errors()
+  for _, name in ipairs {"linspace", "logspace"} do
+    local f, most = tensor[name], name == "linspace" and 3 or 4
+    raises(name .. ": argument 1 must be a number, not missing", f)
+    raises(name .. ": argument 2 must be a number, not string", f, 1, "2", 3)
+    raises(name .. ": argument 3 must be an integer, not missing", f, 1, 2)
+    raises(name .. ": argument 3 must be an integer, not 1.5", f, 1, 2, 1.5)
+    raises(name .. ": size -1 is negative", f, 1, 2, -1)
+    raises(name .. ": a tensor of 9223372036854775807 elements is too large", f, 1, 2,
+           math.maxinteger)
+    raises(("%s: %d arguments are too many: at most %d"):format(name, most + 1, most), f, 1, 2, 3,
+           table.unpack({10, 7}, 1, most - 2))
+  end
+  raises("logspace: argument 4 must be a number, not string", tensor.logspace, 1, 2, 3, "10")
+end
+
 TestLibrary = {}
 
 function TestLibrary:test_names_in_scope()
