@@ -2,10 +2,9 @@
 local _, internal = ...
 local arguments = internal.require "tensor.arguments"
 local check, empty, promote = internal.check, internal.empty, internal.promote
+local MAX_DIMS = internal.MAX_DIMS
 local fail, count, dim_of = arguments.fail, arguments.count, arguments.dim
 local shape_text = arguments.shape_text
-
-local MAX_DIMS = 8 -- TL_MAX_DIMS
 
 -- ---- together ----
 
@@ -22,7 +21,9 @@ local function join(name, tensors, dim)
   local first = 1
   while first < #tensors and is_nothing(tensors[first].shape) do first = first + 1 end
   local shape = tensors[first].shape
-  if #shape == 0 then fail("%s: 0-dimensional tensors have no dimension to join: use stack", name) end
+  if #shape == 0 then
+    fail("%s: 0-dimensional tensors have no dimension to join: use stack", name)
+  end
   dim = dim_of(name, shape, dim)
   local total = 0
   for i, x in ipairs(tensors) do
@@ -63,10 +64,13 @@ local function stack(tensors, dim, ...)
   local shape = tensors[1].shape
   for _, x in ipairs(tensors) do
     if shape_text(x.shape) ~= shape_text(shape) then
-      fail("stack: cannot stack %s and %s: the sizes differ", shape_text(shape), shape_text(x.shape))
+      fail("stack: cannot stack %s and %s: the sizes differ", shape_text(shape),
+           shape_text(x.shape))
     end
   end
-  if #shape == MAX_DIMS then fail("stack: 9 dimensions are too many: at most %d", MAX_DIMS) end
+  if #shape == MAX_DIMS then
+    fail("stack: %d dimensions are too many: at most %d", #shape + 1, MAX_DIMS)
+  end
   table.insert(shape, 1, #tensors)
   dim = dim_of("stack", shape, dim == nil and 1 or dim)
   table.insert(shape, dim, table.remove(shape, 1))
@@ -237,7 +241,9 @@ local function meshgrid(...)
   local vectors = tensors_of("meshgrid", table.unpack(given, 1, given.n))
   local shape, list = {}, {}
   for i, x in ipairs(vectors) do
-    if x.ndim > 1 then fail("meshgrid: wants vectors, and tensor %d is %s", i, shape_text(x.shape)) end
+    if x.ndim > 1 then
+      fail("meshgrid: wants vectors, and tensor %d is %s", i, shape_text(x.shape))
+    end
     shape[i] = x:numel()
   end
   if #shape > MAX_DIMS then
@@ -273,10 +279,11 @@ return {
   {"split", split,
    doc = "split(x, size or sizes, dim = 1): a table of views, parts of these sizes",
    example = "tensor.arange(5):split(2)[3]", value = "tensor([5.])"},
-  {"chunk", chunk, doc = "chunk(x, n, dim = 1): a table of at most n views, all but the last as large",
+  {"chunk", chunk,
+   doc = "chunk(x, n, dim = 1): a table of at most n views, all but the last as large",
    example = "#tensor.arange(5):chunk(2)[1]", value = "3"},
   {"tensor_split", tensor_split,
-   doc = "tensor_split(x, n or indices, dim = 1): a table of n views, or of views from these indices on",
+   doc = "tensor_split(x, n or indices, dim = 1): a table of n views, or of views from these on",
    example = "tensor.arange(5):tensor_split{2, 4}[2]", value = "tensor([2., 3.])"},
   {"unbind", unbind, doc = "unbind(x, dim = 1): a table of views, one for each index",
    example = "tensor{{1, 2}, {3, 4}}:unbind()[2]", value = "tensor([3., 4.])"},

@@ -2,10 +2,9 @@
 local _, internal = ...
 local arguments = internal.require "tensor.arguments"
 local check, empty = internal.check, internal.empty
+local MAX_DIMS = internal.MAX_DIMS
 local fail, count, dim_of = arguments.fail, arguments.count, arguments.dim
 local around = arguments.around
-
-local MAX_DIMS = 8 -- TL_MAX_DIMS
 
 -- ---- dimensions ----
 
@@ -109,7 +108,7 @@ local function roll(x, shifts, dims, ...)
   else
     dims = arguments.list(dims)
     if #dims ~= #shifts then
-      fail("roll: %d shift%s do not go with %d dimensions", #shifts, #shifts == 1 and "" or "s", #dims)
+      fail("roll: %d shifts do not go with %d dimensions: as many are wanted", #shifts, #dims)
     end
   end
   local by = {} -- a dimension may come twice
@@ -250,6 +249,15 @@ local function tril(...) return triangle("tril", false, ...) end
 
 local function triu(...) return triangle("triu", true, ...) end
 
+-- In place, of any layout: the triangle of a copy.
+local function in_place(name, turn)
+  return function(x, offset, ...)
+    check(name, x)
+    count(name, 2, ...)
+    return x:copy_(triangle(name, turn, x, offset))
+  end
+end
+
 local function trace(x, ...)
   check("trace", x)
   count("trace", 1, ...)
@@ -270,7 +278,8 @@ local function diag(x, offset, ...)
 end
 
 return {
-  {"flatten", flatten, doc = "flatten(x [, first, last]): dimensions first to last as one",
+  {"flatten", flatten,
+   doc = "flatten(x [, first, last]): dimensions first to last as one, a view if it can be",
    example = "tensor.ones(2, 3):flatten()", value = "tensor([1., 1., 1., 1., 1., 1.])"},
   {"atleast_1d", atleast_1d, doc = "x, or a view of one element as a vector",
    example = "tensor(5):atleast_1d()", value = "tensor([5.])"},
@@ -297,6 +306,10 @@ return {
    example = "tensor.ones(2, 2):tril()", value = "tensor([[1., 0.],\n        [1., 1.]])"},
   {"triu", triu, doc = "triu(x, k = 0): a copy of matrices with zeros below the k-th diagonal",
    example = "tensor.ones(2, 2):triu()", value = "tensor([[1., 1.],\n        [0., 1.]])"},
+  {"tril_", in_place("tril_", false), doc = "tril_(x, k = 0): zeros above the k-th diagonal",
+   example = "tensor.ones(2, 2):tril_()", value = "tensor([[1., 0.],\n        [1., 1.]])"},
+  {"triu_", in_place("triu_", true), doc = "triu_(x, k = 0): zeros below the k-th diagonal",
+   example = "tensor.ones(2, 2):triu_()", value = "tensor([[1., 1.],\n        [0., 1.]])"},
   {"trace", trace, doc = "sum of a matrix's diagonal",
    example = "tensor{{1, 2}, {3, 4}}:trace()", value = "tensor(5.)"},
   {"diag", diag,

@@ -94,7 +94,7 @@ static int check(lua_State *L) {
   return 0;
 }
 
-/* kind(x): the type of a value, "tensor" for an open tensor and "closed tensor" for a closed one. */
+/* kind(x): the type of a value; "tensor" for an open tensor, "closed tensor" for a closed one. */
 static int kind(lua_State *L) {
   const tl_tensor *tensor = tl_tensor_test(L, 1);
   lua_pushstring(L, !tensor ? luaL_typename(L, 1) : tensor->storage ? "tensor" : "closed tensor");
@@ -187,6 +187,8 @@ int luaopen_tensor(lua_State *L) {
   lua_setfield(L, -2, "tensor");
   lua_pushvalue(L, 3);
   lua_setfield(L, -2, "methods");
+  lua_pushinteger(L, TL_MAX_DIMS);
+  lua_setfield(L, -2, "MAX_DIMS");
   lua_rawseti(L, 5, 1);
   push_globals(L);
   lua_rawseti(L, 5, 2);

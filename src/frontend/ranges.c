@@ -82,7 +82,9 @@ static tl_tensor *push_linspace(lua_State *L, const char *name, tl_dtype dtype, 
                                 double last, int64_t count) {
   tl_view view;
   tl_error error;
-  if (tl_view_make(&view, dtype, 1, &count, &error) != TL_OK) tl_fail(L, "%s: %s", name, error.text);
+  if (tl_view_make(&view, dtype, 1, &count, &error) != TL_OK) {
+    tl_fail(L, "%s: %s", name, error.text);
+  }
   tl_tensor *out = tl_tensor_new(L, &view, name);
   tl_generate parameters = {.start = first};
   if (count > 1) parameters.step = (last - first) / (double)(count - 1);

@@ -68,8 +68,8 @@ local SOME = {["nil"] = true, ["true"] = true, ["'text'"] = true, ["{}"] = true,
               ["2"] = true, ["-1"] = true, maxinteger = true, mininteger = true, matrix = true,
               closed = true, scalar = true, unprintable = true, empty = true}
 
-local FOR_THREE = {["nil"] = true, ["'text'"] = true, ["{1, 2}"] = true, ["{dtype='float64'}"] = true,
-                   nan = true, ["2"] = true, ["-1"] = true, maxinteger = true, mininteger = true,
+local FOR_THREE = {["nil"] = true, ["'text'"] = true, ["{1, 2}"] = true,
+                   ["{dtype='float64'}"] = true, nan = true, ["2"] = true, ["-1"] = true, maxinteger = true, mininteger = true,
                    matrix = true, closed = true, empty = true}
 
 -- Fewer still: under an aggressive collector each call costs a hundred times as much.

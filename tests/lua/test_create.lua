@@ -344,7 +344,8 @@ function TestSpaces:test_numpy()
     local first, last, n = math.random() * 20 - 10, math.random() * 20 - 10, math.random(0, 30)
     code[#code + 1] = ("result.extend(np.linspace(%.17g, %.17g, %d))"):format(first, last, n)
     code[#code + 1] = ("result.extend(np.logspace(%.17g, %.17g, %d))"):format(first, last, n)
-    code[#code + 1] = ("result.extend(np.logspace(%.17g, %.17g, %d, base=3))"):format(first, last, n)
+    code[#code + 1] = ("result.extend(np.logspace(%.17g, %.17g, %d, base=3))"):format(first, last,
+                                                                                     n)
     for _, x in ipairs {tensor.linspace(first, last, n, {dtype = "float64"}),
                         tensor.logspace(first, last, n, {dtype = "float64"}),
                         tensor.logspace(first, last, n, 3, {dtype = "float64"})} do

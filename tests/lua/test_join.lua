@@ -299,7 +299,7 @@ function TestMoved:test_errors()
   raises("roll: shift a is not an integer", x.roll, x, "a")
   raises("roll: shift nan is not an integer", x.roll, x, {1, math.abs(nan)}, {1, 2})
   raises("roll: 2 shifts want as many dimensions", x.roll, x, {1, 2})
-  raises("roll: 1 shift do not go with 2 dimensions", x.roll, x, 1, {1, 2})
+  raises("roll: 1 shifts do not go with 2 dimensions: as many are wanted", x.roll, x, 1, {1, 2})
   raises("roll: dimension 3 is out of range for a tensor of size 2x3", x.roll, x, 1, 3)
   raises("roll: 4 arguments are too many: at most 3", x.roll, x, 1, 1, 1)
   raises("rot90: wants at least 2 dimensions, not 1", x.rot90, tensor{1})
@@ -400,6 +400,21 @@ function TestTriangles:test_values()
   cases:check()
 end
 
+function TestTriangles:test_in_place()
+  local whole = tensor.arange(24):reshape(4, 6)
+  local x = whole[{{}, {1, 6, 2}}]:t()
+  local below = x:tril(1)
+  lu.assertTrue(rawequal(x:tril_(1), x))
+  lu.assertTrue(x == below)
+  equals(whole[{1, 3}]:item(), 3)
+  equals(whole[{1, 5}]:item(), 5)
+  equals(whole[{4, 1}]:item(), 0)
+  x:copy_(tensor.ones(3, 4)):triu_(-1)
+  equals(x:totable(), {{1, 1, 1, 1}, {1, 1, 1, 1}, {0, 1, 1, 1}})
+  equals(whole:sum():item(), 11 + 12 * 13)
+  raises("tril_: wants at least 2 dimensions, not 1", x.tril_, tensor{1})
+end
+
 -- Zeros, not products with zero.
 function TestTriangles:test_nan_is_cut_off()
   local x = tensor.full({5, 5}, nan)
@@ -480,9 +495,10 @@ function TestGrids:test_errors()
   raises("meshgrid: argument 1 must be a tensor, not nil", tensor.meshgrid)
   raises("meshgrid: argument 2 must be a tensor, not number", tensor.meshgrid, x, 5)
   raises("meshgrid: element 2 of the table is no tensor but nil", tensor.meshgrid, {x, nil, x})
-  raises("meshgrid: 9 dimensions are too many: at most 8", tensor.meshgrid, x, x, x, x, x, x, x, x, x)
-  raises("broadcast_tensors: cannot broadcast 3 with the others: sizes 2 and 3 differ in dimension 1",
-         tensor.broadcast_tensors, x, tensor{1, 2, 3})
+  raises("meshgrid: 9 dimensions are too many: at most 8", tensor.meshgrid,
+         {x, x, x, x, x, x, x, x, x})
+  raises("broadcast_tensors: cannot broadcast 3 with the others: sizes 2 and 3 differ in " ..
+         "dimension 1", tensor.broadcast_tensors, x, tensor{1, 2, 3})
   raises("broadcast_tensors: argument 2 is a tensor that has been closed", tensor.broadcast_tensors,
          x, closed)
 end

@@ -198,7 +198,7 @@ function TestView:test_it_is_reshape_without_copies()
     for _, layout in ipairs(support.layouts(from, data)) do
       for _, to in ipairs(shapes) do
         local x = layout[2]:clone() -- to be written to
-        x = #from > 1 and layout[1] == "transposed" and x:transpose(1, -1):clone():transpose(1, -1) or x
+        if layout[1] == "transposed" then x = x:transpose(1, -1):clone():transpose(1, -1) end
         local shared = x:reshape(to)
         shared:fill_(0)
         local is_view = x:sum():item() == 0
@@ -244,7 +244,8 @@ function TestView:test_errors()
   raises("unflatten: dimension 2 of 2x3 has 3 elements, which do not make 2x-1", x.unflatten, x, 2,
          2, -1)
   raises("unflatten: dimension 3 is out of range for a tensor of size 2x3", x.unflatten, x, 3, 1)
-  raises("unflatten: 9 dimensions are too many: at most 8", x.unflatten, x, 1, 2, 1, 1, 1, 1, 1, 1, 1)
+  raises("unflatten: 9 dimensions are too many: at most 8", x.unflatten, x, 1,
+         {2, 1, 1, 1, 1, 1, 1, 1})
   raises("unflatten: a size is missing: numbers or a table", x.unflatten, x, 1)
 end
 
@@ -396,8 +397,10 @@ function TestErrors:test_parts()
            :format(range[2], range[1]), x.narrow, x, 2, range[1], range[2])
   end
   raises("narrow: argument 4 must be an integer, not missing", x.narrow, x, 1, 1)
-  raises("select: index 3 is out of range for dimension 1 of a tensor of size 2x3", x.select, x, 1, 3)
-  raises("select: index 0 is out of range for dimension 1 of a tensor of size 2x3", x.select, x, 1, 0)
+  for _, i in ipairs {3, 0, -3} do
+    raises(("select: index %d is out of range for dimension 1 of a tensor of size 2x3"):format(i),
+           x.select, x, 1, i)
+  end
   raises("select: argument 3 must be an integer, not string", x.select, x, 1, "1")
   raises("select: argument 3 must be an integer, not table", x.select, x, 1, {})
   raises("unfold: a window of 4 elements does not fit into dimension 2 of a tensor of size 2x3",
