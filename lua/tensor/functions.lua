@@ -1,10 +1,10 @@
 -- The functions of the library that are written in Lua: loaded when the first of them is asked for.
 --
 -- A module returns rows, each {name, function, doc =, example =, value =}: as in ops.def, the
--- example is a Lua expression and `value` what printing it gives.  A row is a function of the library and a
--- method of tensors; `method = false` and `library = false` leave one of them out.  A name with a
--- dot (linalg.solve) is a function in a table of that name, and no method.  A row without a
--- function is that of one in C, which must be there.
+-- example is a Lua expression and `value` what printing it gives.  A row is a function of the
+-- library and a method of tensors; `method = false` and `library = false` leave one of them out.  A
+-- name with a dot (linalg.solve) is a function in a table of that name, and no method.  A row
+-- without a function is that of one in C, which must be there.
 local _, internal = ...
 
 local MODULES = {"tensor.native", "tensor.shape", "tensor.join", "tensor.create"}

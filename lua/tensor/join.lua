@@ -17,31 +17,39 @@ end
 -- As in PyTorch, a vector without elements goes with tensors of any shape.
 local function is_nothing(shape) return #shape == 1 and shape[1] == 0 end
 
-local function join(name, tensors, dim)
-  local first = 1
-  while first < #tensors and is_nothing(tensors[first].shape) do first = first + 1 end
-  local shape = tensors[first].shape
+-- The shape that counts, and the size along `dim` of each: 0 for those that are nothing.
+local function joined_shape(name, tensors, dim)
+  local shapes, sizes, first = {}, {}, 1
+  for i, x in ipairs(tensors) do shapes[i] = x.shape end
+  while first < #tensors and is_nothing(shapes[first]) do first = first + 1 end
+  local shape, total = shapes[first], 0
   if #shape == 0 then
     fail("%s: 0-dimensional tensors have no dimension to join: use stack", name)
   end
   dim = dim_of(name, shape, dim)
-  local total = 0
-  for i, x in ipairs(tensors) do
-    local own = x.shape
-    if not is_nothing(own) then
+  for i, own in ipairs(shapes) do
+    if is_nothing(own) then
+      sizes[i] = 0
+    else
       local fits = #own == #shape
       for d = 1, fits and #shape or 0 do fits = fits and (d == dim or own[d] == shape[d]) end
       if not fits then
         fail("%s: cannot join %s with %s along dimension %d: the other sizes differ", name,
              shape_text(shape), shape_text(own), dim)
       end
+      sizes[i] = own[dim]
       total = total + own[dim]
     end
   end
   shape[dim] = total
+  return shape, sizes, dim
+end
+
+local function join(name, tensors, given)
+  local shape, sizes, dim = joined_shape(name, tensors, given)
   local out, at = empty(name, common_dtype(tensors), shape), 1
-  for _, x in ipairs(tensors) do
-    local size = not is_nothing(x.shape) and x:size(dim) or 0
+  for i, x in ipairs(tensors) do
+    local size = sizes[i]
     if size > 0 then
       out:narrow(dim, at, size):copy_(x)
       at = at + size
@@ -99,7 +107,6 @@ local MOST_PARTS = 1 << 24 -- more than memory has room for, so rather an error 
 
 local function check_parts(name, n)
   if n > MOST_PARTS then fail("%s: %d parts are too many: at most %d", name, n, MOST_PARTS) end
-  return n
 end
 
 local function parts(x, dim, sizes)
@@ -161,7 +168,8 @@ local function tensor_split(x, where, dim, ...)
   if type(where) ~= "table" then
     local n, sizes = arguments.integer("tensor_split", 2, where), {}
     if n < 1 then fail("tensor_split: %d parts are none", n) end
-    for i = 1, check_parts("tensor_split", n) do sizes[i] = total // n + (i <= total % n and 1 or 0) end
+    check_parts("tensor_split", n)
+    for i = 1, n do sizes[i] = total // n + (i <= total % n and 1 or 0) end
     return parts(x, dim, sizes)
   end
   where = arguments.integers("tensor_split", "an index", where)
@@ -183,8 +191,9 @@ local function unbind(x, dim, ...)
   check("unbind", x)
   count("unbind", 2, ...)
   dim = dim_of("unbind", x.shape, dim == nil and 1 or dim)
-  local list = {}
-  for i = 1, check_parts("unbind", x:size(dim)) do list[i] = x:select(dim, i) end
+  local n, list = x:size(dim), {}
+  check_parts("unbind", n)
+  for i = 1, n do list[i] = x:select(dim, i) end
   return list
 end
 

@@ -62,15 +62,16 @@ local function bad_values(tensors)
   return list
 end
 
--- Fewer, for two arguments at a time under a sanitizer, and for three.
+-- Fewer, for two arguments at a time under a sanitizer; and for three at a time.
 local SOME = {["nil"] = true, ["true"] = true, ["'text'"] = true, ["{}"] = true,
               ["{1, 2}"] = true, ["{dtype='float64'}"] = true, nan = true, ["0"] = true,
               ["2"] = true, ["-1"] = true, maxinteger = true, mininteger = true, matrix = true,
               closed = true, scalar = true, unprintable = true, empty = true}
 
 local FOR_THREE = {["nil"] = true, ["'text'"] = true, ["{1, 2}"] = true,
-                   ["{dtype='float64'}"] = true, nan = true, ["2"] = true, ["-1"] = true, maxinteger = true, mininteger = true,
-                   matrix = true, closed = true, empty = true}
+                   ["{dtype='float64'}"] = true, nan = true, ["2"] = true, ["-1"] = true,
+                   maxinteger = true, mininteger = true, matrix = true, closed = true,
+                   empty = true}
 
 -- Fewer still: under an aggressive collector each call costs a hundred times as much.
 local FEW = {["nil"] = true, ["'text'"] = true, ["{1, 2}"] = true, nan = true, ["2"] = true,
