@@ -503,6 +503,70 @@ function TestGrids:test_errors()
          x, closed)
 end
 
+TestAsynchrony = {}
+
+-- A function being traced has no values, so what ran there has not asked for any.
+function TestAsynchrony:test_nothing_waits()
+  local f = tensor.compile(function(x, v)
+    local results = {
+      x:view(6), x:view_as(x), x:reshape_as(x:view(6)), x:t():reshape(6), x:flatten(),
+      x:unflatten(1, 2, 1), x:squeeze(), x:unsqueeze(1), x:permute(2, 1), x:swapaxes(1, 2),
+      x:movedim(1, 2), x:expand(2, 2, 3), x:expand_as(x), x:broadcast_to(2, 3), x:tile(2),
+      x:repeat_interleave(2), tensor.cat{x, x}, tensor.concat{x, x}, tensor.stack{x, x},
+      tensor.hstack{x, v}, tensor.vstack{v, v}, x:split(1)[1], x:split{1, 1}[1], x:chunk(2)[1],
+      x:unbind()[1], x:tensor_split(2)[1], x:tensor_split({2})[1], x:flip(1), x:fliplr(),
+      x:flipud(), x:rot90(), x:roll(1), x:roll(1, 2), x:narrow(1, 1, 1), x:select(1, 1),
+      x:diagonal(), x:diag(), v:view(2):diag(), x:tril(), x:triu(), x:clone():tril_(),
+      x:clone():triu_(), x:trace(), tensor.meshgrid(x[1], x[2])[1], x:atleast_1d(), x:atleast_2d(),
+      x:atleast_3d(), tensor.broadcast_tensors(x, x)[1], x:t():contiguous(), x:unfold(1, 1, 1),
+      tensor.empty(2), tensor.linspace(0, 1, 3), tensor.logspace(0, 1, 3), x:zeros_like(),
+      x:ones_like(), x:full_like(1), x:empty_like(), x[1]:vander(),
+    }
+    local total = x:sum() + x:nbytes() * x:element_size() * 0
+    for _, y in ipairs(results) do total = total + y:zeros_like():sum() end
+    return total
+  end)
+  for i = 1, 2 do
+    equals(f(tensor.full({2, 3}, i), tensor.ones(2, 1)):item(), 6 * i)
+  end
+end
+
+-- What fails late is told with the line of the script, not with one of the library's.
+function TestAsynchrony:test_failures_come_from_the_callers_line()
+  for fault, line in pairs {["empty:1"] = 2, ["copy_:2"] = 2, ["flip:1"] = 3} do
+    local name = fault:match "%a+_?"
+    local status, out = support.run_script([[
+      local a = tensor.ones(2)
+      local b = tensor.cat{a, a}
+      local c = a:flip(1)
+      print(pcall(tostring, b))
+      print(pcall(tostring, c))
+    ]], {FAULT = fault})
+    lu.assertStrContains(out, ("%s: injected failure (queued at SCRIPT:%d)"):format(name, line))
+    equals(status, 0)
+  end
+end
+
+-- A call that is refused leaves nothing behind.
+function TestAsynchrony:test_no_half_made_tensors()
+  local x = tensor.ones(100, 100)
+  collectgarbage()
+  collectgarbage()
+  local before = tensor.memory().live
+  for _ = 1, 20 do
+    lu.assertFalse(pcall(tensor.cat, {x, x[1]}))
+    lu.assertFalse(pcall(tensor.stack, {x, x:t(), x[1]}))
+    lu.assertFalse(pcall(x.tile, x, 1 << 40, 1 << 40))
+    lu.assertFalse(pcall(x.roll, x, 1, 5))
+    lu.assertFalse(pcall(x.split, x, {99, 2}))
+    lu.assertFalse(pcall(x.view, x:t(), -1))
+    lu.assertFalse(pcall(x.diag, x[1], 1 << 40))
+  end
+  collectgarbage()
+  collectgarbage()
+  equals(tensor.memory().live, before)
+end
+
 TestCompile = {}
 
 function TestCompile:test_joins()
