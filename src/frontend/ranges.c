@@ -35,25 +35,21 @@ int tl_range_empty(lua_State *L) {
 /* The contiguous view of the shape of argument 1, as the dtype of the options or its own. */
 static void check_like(lua_State *L, const char *name, int arguments, tl_view *view) {
   const tl_tensor *x = tl_tensor_check(L, 1, name);
-  bool has_dtype = false;
-  if (lua_type(L, -1) == LUA_TTABLE) {
-    lua_pushliteral(L, "dtype");
-    has_dtype = lua_rawget(L, -2) != LUA_TNIL;
-    lua_pop(L, 1);
-  }
   tl_options options = tl_check_options(L, name);
   tl_check_count(L, arguments, name);
-  tl_dtype dtype = has_dtype ? options.dtype : (tl_dtype)x->view.dtype;
+  tl_dtype dtype = options.has_dtype ? options.dtype : (tl_dtype)x->view.dtype;
   tl_error error;
   if (tl_view_make(view, dtype, x->view.ndim, x->view.shape, &error) != TL_OK) {
     tl_fail(L, "%s: %s", name, error.text);
   }
 }
 
-static int like(lua_State *L, tl_op op, const char *name, double value) {
+static int like(lua_State *L, tl_op op, const char *name, int value) {
   tl_view view;
   check_like(L, name, 1, &view);
-  tl_enqueue_fill(L, op, tl_tensor_new(L, &view, name), true, value);
+  tl_scalar scalar = tl_scalar_convert((tl_scalar){.integer = value}, TL_int64,
+                                       tl_dtype_compute((tl_dtype)view.dtype));
+  tl_enqueue_fill(L, op, tl_tensor_new(L, &view, name), true, scalar);
   return 1;
 }
 
@@ -64,7 +60,7 @@ static int ones_like(lua_State *L) { return like(L, TL_OP_ones, "ones_like", 1);
 static int full_like(lua_State *L) {
   tl_view view;
   check_like(L, "full_like", 2, &view);
-  double value = tl_check_number(L, 2, "full_like");
+  tl_scalar value = tl_check_scalar(L, 2, "full_like", (tl_dtype)view.dtype);
   tl_enqueue_fill(L, TL_OP_full, tl_tensor_new(L, &view, "full_like"), true, value);
   return 1;
 }
@@ -77,7 +73,7 @@ static int empty_like(lua_State *L) {
 
 /* ---- evenly spaced ---- */
 
-/* `count` numbers from first to last, the last of them to the bit. */
+/* `count` numbers of a floating-point dtype from first to last, the last of them to the bit. */
 static tl_tensor *push_linspace(lua_State *L, const char *name, tl_dtype dtype, double first,
                                 double last, int64_t count) {
   tl_view view;
@@ -86,8 +82,8 @@ static tl_tensor *push_linspace(lua_State *L, const char *name, tl_dtype dtype, 
     tl_fail(L, "%s: %s", name, error.text);
   }
   tl_tensor *out = tl_tensor_new(L, &view, name);
-  tl_generate parameters = {.start = first};
-  if (count > 1) parameters.step = (last - first) / (double)(count - 1);
+  tl_generate parameters = {.start.real = first};
+  if (count > 1) parameters.step.real = (last - first) / (double)(count - 1);
   tl_operand operand = tl_operand_of(out, &out->view, TL_WRITE | TL_WHOLE | TL_FRESH);
   tl_draft draft = {
       .op = TL_OP_linspace,
@@ -99,7 +95,8 @@ static tl_tensor *push_linspace(lua_State *L, const char *name, tl_dtype dtype, 
   tl_enqueue(L, &draft);
   if (count > 1) {
     tl_view_select(&view, 0, count - 1);
-    tl_enqueue_fill(L, TL_OP_fill_, tl_tensor_alias(L, out, &view), false, last);
+    tl_enqueue_fill(L, TL_OP_fill_, tl_tensor_alias(L, out, &view), false,
+                    (tl_scalar){.real = last});
     lua_pop(L, 1);
   }
   return out;
@@ -109,7 +106,11 @@ static int linspace(lua_State *L) {
   tl_options options = tl_check_options(L, "linspace");
   tl_check_count(L, 3, "linspace");
   double first = tl_check_number(L, 1, "linspace"), last = tl_check_number(L, 2, "linspace");
-  push_linspace(L, "linspace", options.dtype, first, last, tl_check_integer(L, 3, "linspace"));
+  int64_t count = tl_check_integer(L, 3, "linspace");
+  bool floating = tl_dtype_is_floating(options.dtype);
+  const tl_tensor *out = push_linspace(L, "linspace", floating ? options.dtype : TL_float64, first,
+                                       last, count);
+  if (!floating) tl_enqueue_copy(L, TL_OP_to, out, options.dtype); /* rounded to zero */
   return 1;
 }
 
@@ -125,7 +126,12 @@ static int logspace(lua_State *L) {
   tl_view view;
   tl_view_make_like(&view, options.dtype, &exponents->view);
   tl_tensor *out = tl_tensor_new(L, &view, "logspace");
-  tl_step step = {.op = TL_OP_pow, .out = 1, .a = TL_IMMEDIATE, .b = 0, .immediate = base};
+  tl_step step = {.op = TL_OP_pow,
+                  .out = 1,
+                  .a = TL_IMMEDIATE,
+                  .b = 0,
+                  .c = TL_IMMEDIATE,
+                  .immediate.real = base};
   tl_enqueue_step(L, TL_OP_pow, out, true, TL_float64, &step, 1, &exponents);
   return 1;
 }
