@@ -76,9 +76,12 @@ function M.shape(least, most)
   return shape
 end
 
--- An operand of that shape in any layout, and the {shape, data} of it.
-function M.operand(shape)
-  local dtype = math.random(3) == 1 and "float64" or "float32"
+local DTYPES = {"float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8"}
+
+-- An operand of that shape in any layout, of whole numbers that every dtype there has, and the
+-- {shape, data} of it.
+function M.operand(shape, dtype)
+  dtype = dtype or math.random(2) == 1 and "float32" or DTYPES[math.random(#DTYPES)]
   if #shape > 0 and math.random(6) == 1 then -- repeated along its first dimension
     local row = {table.unpack(shape, 2)}
     local values, data = support.random_integers(support.numel(row), -99, 99), {}
