@@ -1,0 +1,265 @@
+/* Functions of one element for the kernels' loops: tl_NAME_float32 and tl_NAME_float64.  None has a
+ * branch, so that gcc makes vector code of a loop over them; without -ffp-contract=off the values
+ * would depend on the instruction set.
+ *
+ * float32 results are within 2 units in the last place of the correctly rounded one for every
+ * argument (erf: 4), float64 within 4; special values, subnormals and the sign of zero are C's.  The
+ * float32 functions that are called most have kernels of their own here; the others are the double
+ * function rounded, which is off by 0.500001 units at most. */
+#ifndef TL_CPU_KERNELS_MATH_H
+#define TL_CPU_KERNELS_MATH_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "backend/cpu/kernels/loop.h"
+
+/* glibc's vector library has these; its own headers tell gcc so only under -ffast-math, which this
+ * project does not use.  clang is told by -fveclib=libmvec, and has scalar loops for what it does
+ * not know. */
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
+#define TL_VECTOR __attribute__((simd("notinbranch"), const))
+TL_VECTOR double exp(double);
+TL_VECTOR double log(double);
+TL_VECTOR double sin(double);
+TL_VECTOR double cos(double);
+TL_VECTOR double pow(double, double);
+#if __GLIBC_PREREQ(2, 35)
+TL_VECTOR double exp2(double);
+TL_VECTOR double expm1(double);
+TL_VECTOR double log2(double);
+TL_VECTOR double log10(double);
+TL_VECTOR double log1p(double);
+TL_VECTOR double tan(double);
+TL_VECTOR double asin(double);
+TL_VECTOR double acos(double);
+TL_VECTOR double atan(double);
+TL_VECTOR double atan2(double, double);
+TL_VECTOR double sinh(double);
+TL_VECTOR double cosh(double);
+TL_VECTOR double tanh(double);
+TL_VECTOR double asinh(double);
+TL_VECTOR double acosh(double);
+TL_VECTOR double atanh(double);
+TL_VECTOR double erf(double);
+TL_VECTOR double erfc(double);
+TL_VECTOR double cbrt(double);
+TL_VECTOR double hypot(double, double);
+#endif
+#endif
+
+/* ---- the double functions ------------------------------------------------------------------ */
+
+#define TL_MATH_FLOAT64(name) \
+  TL_INLINE double tl_##name##_float64(double x) { return name(x); }
+#define TL_MATH_ROUNDED(name)         \
+  TL_MATH_FLOAT64(name)               \
+  TL_INLINE float tl_##name##_float32(float x) { return (float)name((double)x); }
+
+TL_MATH_FLOAT64(exp)
+TL_MATH_FLOAT64(log)
+TL_MATH_FLOAT64(tanh)
+TL_MATH_FLOAT64(erf)
+TL_MATH_ROUNDED(exp2)
+TL_MATH_ROUNDED(expm1)
+TL_MATH_ROUNDED(log2)
+TL_MATH_ROUNDED(log10)
+TL_MATH_ROUNDED(log1p)
+TL_MATH_ROUNDED(sin)
+TL_MATH_ROUNDED(cos)
+TL_MATH_ROUNDED(tan)
+TL_MATH_ROUNDED(asin)
+TL_MATH_ROUNDED(acos)
+TL_MATH_ROUNDED(atan)
+TL_MATH_ROUNDED(sinh)
+TL_MATH_ROUNDED(cosh)
+TL_MATH_ROUNDED(asinh)
+TL_MATH_ROUNDED(acosh)
+TL_MATH_ROUNDED(atanh)
+TL_MATH_ROUNDED(erfc)
+TL_MATH_ROUNDED(cbrt)
+#undef TL_MATH_FLOAT64
+#undef TL_MATH_ROUNDED
+
+/* e^-|x| does not overflow, and keeps the subnormal results for x far below 0. */
+TL_INLINE double tl_sigmoid_float64(double x) {
+  double e = exp(-fabs(x));
+  return (x < 0 ? e : 1) / (1 + e);
+}
+
+/* lgamma itself writes the sign to a global variable, which threads would race for. */
+TL_INLINE double tl_lgamma_float64(double x) {
+  int sign;
+  return lgamma_r(x, &sign);
+}
+TL_INLINE float tl_lgamma_float32(float x) { return (float)tl_lgamma_float64((double)x); }
+
+TL_INLINE double tl_pow_float64(double x, double y) { return pow(x, y); }
+TL_INLINE double tl_atan2_float64(double y, double x) { return atan2(y, x); }
+TL_INLINE float tl_atan2_float32(float y, float x) { return (float)atan2((double)y, (double)x); }
+TL_INLINE double tl_hypot_float64(double x, double y) { return hypot(x, y); }
+
+/* The squares are exact, and neither overflow nor vanish. */
+TL_INLINE float tl_hypot_float32(float x, float y) {
+  float h = (float)sqrt((double)x * x + (double)y * y);
+  return fabsf(x) == INFINITY || fabsf(y) == INFINITY ? INFINITY : h;
+}
+
+/* ---- float32 kernels -------------------------------------------------------------------------
+ *
+ * The polynomials are minimax, by Remez exchange in 120-bit arithmetic; the coefficients were
+ * rounded one by one from the lowest, the others refitted.  The methods are those of Cody and Waite
+ * (Software Manual for the Elementary Functions, 1980), of Tang's papers in ACM TOMS and of fdlibm.
+ * The largest errors, in units in the last place of the exact result, are over all 2^32 floats.
+ *
+ * Comparisons are written so that nan takes the arm that yields nan. */
+
+TL_INLINE uint32_t tl_bits_of_float32(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+TL_INLINE float tl_float32_of_bits(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+/* Adding 1.5 2^23 rounds to an integer, which the sum's lowest bits then show. */
+#define TL_MATH_ROUND 0x1.8p23f
+
+/* x y + z, rounded once where that costs nothing: half the time of these kernels. */
+#if defined(__FMA__) || defined(__AVX512F__) || defined(__aarch64__)
+#define TL_FMA(x, y, z) __builtin_fma(x, y, z)
+#define TL_FMAF(x, y, z) __builtin_fmaf(x, y, z)
+#else
+#define TL_FMA(x, y, z) ((x) * (y) + (z))
+#define TL_FMAF(x, y, z) ((x) * (y) + (z))
+#endif
+
+/* x = n log 2 + r, |r| < 0.35, for |x| < 2^15: n log 2 is 15 bits, exactly, and the rest.  Returns
+ * r; `rounded` becomes n + TL_MATH_ROUND. */
+TL_INLINE float tl_exp_reduce(float x, float *rounded) {
+  *rounded = TL_FMAF(x, 0x1.715476p+0f, TL_MATH_ROUND);
+  float n = *rounded - TL_MATH_ROUND;
+  return TL_FMAF(n, -0x1.7f7d1cp-20f, TL_FMAF(n, -0x1.62e4p-1f, x));
+}
+
+/* e^r - 1 for |r| < 0.35, relative error 2^-26. */
+TL_INLINE float tl_exp_tail(float r) {
+  float q = TL_FMAF(r, TL_FMAF(r, 0x1.6ce9acp-10f, 0x1.123284p-7f), 0x1.555534p-5f);
+  q = TL_FMAF(r, TL_FMAF(r, q, 0x1.5554a2p-3f), 0.5f);
+  return TL_FMAF(r * r, q, r);
+}
+
+/* x 2^n in two steps, so that overflow and subnormal results are right; |n| < 252. */
+TL_INLINE float tl_exp_scale(float x, float rounded) {
+  uint32_t n = tl_bits_of_float32(rounded), half = n >> 1;
+  return x * tl_float32_of_bits((half << 23) + 0x3F800000) *
+         tl_float32_of_bits(((n - half) << 23) + 0x3F800000);
+}
+
+/* 0.9 units.  e^-104 rounds to 0, e^104 to infinity. */
+TL_INLINE float tl_exp_float32(float x) {
+  float rounded, a = fabsf(x);
+  a = a > 104 ? 104 : a;
+  float r = tl_exp_reduce(copysignf(a, x), &rounded);
+  return tl_exp_scale(1 + tl_exp_tail(r), rounded);
+}
+
+/* 1.9 units.  See tl_sigmoid_float64. */
+TL_INLINE float tl_sigmoid_float32(float x) {
+  float rounded, a = fabsf(x);
+  a = a > 104 ? 104 : a;
+  float r = tl_exp_reduce(-a, &rounded);
+  float e = tl_exp_scale(1 + tl_exp_tail(r), rounded);
+  return (x < 0 ? e : 1) / (1 + e);
+}
+
+/* 1.9 units.  With t = e^-2|x| - 1, tanh |x| = -t / (2 + t); it is 1 from 9.02 on. */
+TL_INLINE float tl_tanh_float32(float x) {
+  float rounded, a = fabsf(x);
+  a = a > 9.5f ? 9.5f : a;
+  float tail = tl_exp_tail(tl_exp_reduce(-2 * a, &rounded));
+  float scale = tl_float32_of_bits((tl_bits_of_float32(rounded) << 23) + 0x3F800000);
+  float t = TL_FMAF(scale, tail, scale - 1);
+  return copysignf(t / (2 + t), x);
+}
+
+/* 1.4 units.  Below 0.9 erf x = x + x S(x^2), relative error 2^-26; from there to where it rounds to
+ * 1, 1 - e^L(x), absolute error 2^-29. */
+TL_INLINE float tl_erf_float32(float x) {
+  float rounded, a = fabsf(x);
+  a = a > 3.95f ? 3.95f : a;
+  float w = a * a;
+  float S = TL_FMAF(w, TL_FMAF(w, -0x1.3ba9cep-11f, 0x1.479c9ep-8f), -0x1.b69b96p-6f);
+  S = TL_FMAF(w, TL_FMAF(w, TL_FMAF(w, S, 0x1.ce1b86p-4f), -0x1.8126ecp-2f), 0x1.06eba6p-3f);
+  float L = TL_FMAF(a, TL_FMAF(a, 0x1.9dba3cp-13f, -0x1.90a170p-9f), 0x1.6d0cd6p-6f);
+  L = TL_FMAF(a, TL_FMAF(a, L, -0x1.aa2b4ep-4f), -0x1.462b88p-1f);
+  L = TL_FMAF(a, TL_FMAF(a, L, -0x1.20b48ap+0f), -0x1.7196a0p-13f);
+  float tail = tl_exp_tail(tl_exp_reduce(L, &rounded));
+  float scale = tl_float32_of_bits((tl_bits_of_float32(rounded) << 23) + 0x3F800000);
+  float y = TL_FMAF(-scale, tail, 1 - scale);
+  return copysignf(a < 0.9f ? TL_FMAF(a, S, a) : y, x);
+}
+
+/* x = 2^e (1 + f), 1 + f in [sqrt 1/2, sqrt 2), by integer arithmetic on the bits of positive x
+ * (0x3F3504F3 is sqrt 1/2); returns f.  Subnormal numbers are scaled by 2^23 first: `small` is all
+ * ones for them, and 0 for others. */
+TL_INLINE float tl_log_reduce(float x, float *e) {
+  uint32_t small = (uint32_t)((int32_t)(tl_bits_of_float32(x) - 0x00800000) >> 31);
+  float scaled = x * tl_float32_of_bits(0x3F800000 + (small & 23 << 23));
+  uint32_t u = tl_bits_of_float32(scaled) + (0x3F800000 - 0x3F3504F3);
+  *e = (float)(int32_t)((u >> 23) - 127 - (small & 23));
+  return tl_float32_of_bits((u & 0x7FFFFF) + 0x3F3504F3) - 1.0f;
+}
+
+/* 0.9 units.  log(1 + f) = f - f^2/2 + s (f^2/2 + R), s = f / (2 + f), s R = 2 atanh s - 2 s; the
+ * error of s R is 2^-30 relative to the sum. */
+TL_INLINE float tl_log_float32(float x) {
+  float e, f = tl_log_reduce(x, &e);
+  float s = f / (2 + f), w = s * s, half = 0.5f * f * f;
+  float p = TL_FMAF(w, TL_FMAF(w, 0x1.321c16p-2f, 0x1.995cc2p-2f), 0x1.55557cp-1f);
+  float low = TL_FMAF(s, TL_FMAF(w, p, half), e * 0x1.7f7d1cp-20f);
+  float y = TL_FMAF(e, 0x1.62e4p-1f, f - (half - low));
+  y = x < INFINITY ? y : x;
+  return x > 0 ? y : x == 0 ? -INFINITY : NAN;
+}
+
+/* 1.2 units: |x|^y = 2^(y log2 |x|), the exponent in double.  With s = f / (2 + f), log2(1 + f) is
+ * s times a polynomial in s^2, relative error 2^-37.  The quotient is taken in float and corrected
+ * by a Newton step, as 1 / (2 + f) = (1 - s) / 2. */
+TL_INLINE float tl_pow_float32(float x, float y) {
+  float e, a = fabsf(x), f = tl_log_reduce(a, &e);
+  double s0 = f / (2 + f);
+  double s = TL_FMA(TL_FMA(-s0, 2.0 + f, f), TL_FMA(-0.5, s0, 0.5), s0), w = s * s;
+  double p = TL_FMA(w, 0x1.5d1f5e8863a05p-2, 0x1.a58aaf19e777cp-2);
+  p = TL_FMA(w, TL_FMA(w, p, 0x1.277785b1461fbp-1), 0x1.ec709d0b81a56p-1);
+  p = TL_FMA(w, p, 0x1.71547652bf37bp+1);
+  double v = y * TL_FMA(s, p, e);
+  double b = fabs(v);
+  v = copysign(b < 200 ? b : 200, v);
+  double n = v + 0x1.8p52 - 0x1.8p52;
+  float r = (float)((v - n) * 0x1.62e42fefa39efp-1);
+  float power = tl_exp_scale(1 + tl_exp_tail(r), (float)n + TL_MATH_ROUND);
+
+  /* 0 and infinity, and an infinite power of 1. */
+  power = a == 0 || a == INFINITY ? ((a == 0) == (y < 0) ? INFINITY : 0) : power;
+  power = a == 1 ? 1 : power;
+
+  /* From 2^23 on all are integers, from 2^24 on even ones. */
+  float c = fabsf(y), shifted = c + 0x1p23f;
+  uint32_t lowest = tl_bits_of_float32(c < 0x1p23f ? shifted : c) << 31;
+  int integer = (c >= 0x1p23f) | (shifted - 0x1p23f == c);
+  uint32_t odd = integer & (c < 0x1p24f) ? lowest : 0;
+  power = tl_float32_of_bits(tl_bits_of_float32(power) | (odd & tl_bits_of_float32(x)));
+  power = (x < 0) & (a < INFINITY) & !integer ? NAN : power;
+  power = x != x || y != y ? x + y : power;
+  return x == 1 || y == 0 ? 1 : power;
+}
+
+#undef TL_MATH_ROUND
+
+#endif
