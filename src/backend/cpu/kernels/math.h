@@ -127,9 +127,6 @@ TL_INLINE float tl_float32_of_bits(uint32_t bits) {
   return x;
 }
 
-/* Adding 1.5 2^23 rounds to an integer, which the sum's lowest bits then show. */
-#define TL_MATH_ROUND 0x1.8p23f
-
 /* x y + z, rounded once where that costs nothing: half the time of these kernels. */
 #if defined(__FMA__) || defined(__AVX512F__) || defined(__aarch64__)
 #define TL_FMA(x, y, z) __builtin_fma(x, y, z)
@@ -140,10 +137,12 @@ TL_INLINE float tl_float32_of_bits(uint32_t bits) {
 #endif
 
 /* x = n log 2 + r, |r| < 0.35, for |x| < 2^15: n log 2 is 15 bits, exactly, and the rest.  Returns
- * r; `rounded` becomes n + TL_MATH_ROUND. */
-TL_INLINE float tl_exp_reduce(float x, float *rounded) {
-  *rounded = TL_FMAF(x, 0x1.715476p+0f, TL_MATH_ROUND);
-  float n = *rounded - TL_MATH_ROUND;
+ * r.  Adding 1.5 2^23 rounds to an integer, which the sum's lowest bits then show: `bits` becomes
+ * theirs, with `bias` added. */
+TL_INLINE float tl_exp_reduce(float x, float bias, uint32_t *bits) {
+  float rounded = TL_FMAF(x, 0x1.715476p+0f, 0x1.8p23f + bias);
+  float n = rounded - (0x1.8p23f + bias);
+  *bits = tl_bits_of_float32(rounded);
   return TL_FMAF(n, -0x1.7f7d1cp-20f, TL_FMAF(n, -0x1.62e4p-1f, x));
 }
 
@@ -154,78 +153,85 @@ TL_INLINE float tl_exp_tail(float r) {
   return TL_FMAF(r * r, q, r);
 }
 
-/* x 2^n in two steps, so that overflow and subnormal results are right; |n| < 252. */
-TL_INLINE float tl_exp_scale(float x, float rounded) {
-  uint32_t n = tl_bits_of_float32(rounded), half = n >> 1;
-  return x * tl_float32_of_bits((half << 23) + 0x3F800000) *
-         tl_float32_of_bits(((n - half) << 23) + 0x3F800000);
+/* (1 + tail) 2^n in two steps, so that overflow and subnormal results are right, from the bits with
+ * bias 2 * 127; |n| < 252. */
+TL_INLINE float tl_exp_scale(float tail, uint32_t bits) {
+  float scale = tl_float32_of_bits((bits >> 1) << 23);
+  return TL_FMAF(scale, tail, scale) * tl_float32_of_bits((bits - (bits >> 1)) << 23);
 }
 
-/* 0.9 units.  e^-104 rounds to 0, e^104 to infinity. */
+/* e^x - 1 for -86 < x <= 0. */
+TL_INLINE float tl_exp_less_1(float x) {
+  uint32_t bits;
+  float tail = tl_exp_tail(tl_exp_reduce(x, 127, &bits));
+  float scale = tl_float32_of_bits(bits << 23);
+  return TL_FMAF(scale, tail, scale - 1);
+}
+
+/* 1.0 units.  e^-104 rounds to 0, e^104 to infinity. */
 TL_INLINE float tl_exp_float32(float x) {
-  float rounded, a = fabsf(x);
-  a = a > 104 ? 104 : a;
-  float r = tl_exp_reduce(copysignf(a, x), &rounded);
-  return tl_exp_scale(1 + tl_exp_tail(r), rounded);
+  uint32_t bits;
+  float a = -fabsf(x);
+  a = a < -104 ? -104 : a;
+  a = tl_float32_of_bits(tl_bits_of_float32(a) ^ (~tl_bits_of_float32(x) & 0x80000000));
+  float r = tl_exp_reduce(a, 2 * 127, &bits);
+  return tl_exp_scale(tl_exp_tail(r), bits);
 }
 
-/* 1.9 units.  See tl_sigmoid_float64. */
+/* 2.4 units.  See tl_sigmoid_float64. */
 TL_INLINE float tl_sigmoid_float32(float x) {
-  float rounded, a = fabsf(x);
-  a = a > 104 ? 104 : a;
-  float r = tl_exp_reduce(-a, &rounded);
-  float e = tl_exp_scale(1 + tl_exp_tail(r), rounded);
+  uint32_t bits;
+  float a = -fabsf(x);
+  a = a < -104 ? -104 : a;
+  float r = tl_exp_reduce(a, 2 * 127, &bits);
+  float e = tl_exp_scale(tl_exp_tail(r), bits);
   return (x < 0 ? e : 1) / (1 + e);
 }
 
-/* 1.9 units.  With t = e^-2|x| - 1, tanh |x| = -t / (2 + t); it is 1 from 9.02 on. */
+/* 2.5 units.  With t = e^-2|x| - 1, tanh |x| = -t / (2 + t); it is 1 from 9.02 on. */
 TL_INLINE float tl_tanh_float32(float x) {
-  float rounded, a = fabsf(x);
-  a = a > 9.5f ? 9.5f : a;
-  float tail = tl_exp_tail(tl_exp_reduce(-2 * a, &rounded));
-  float scale = tl_float32_of_bits((tl_bits_of_float32(rounded) << 23) + 0x3F800000);
-  float t = TL_FMAF(scale, tail, scale - 1);
+  float a = -fabsf(x);
+  a = a < -9.5f ? -9.5f : a;
+  float t = tl_exp_less_1(2 * a);
   return copysignf(t / (2 + t), x);
 }
 
-/* 1.4 units.  Below 0.9 erf x = x + x S(x^2), relative error 2^-26; from there to where it rounds to
- * 1, 1 - e^L(x), absolute error 2^-29. */
+/* 1.2 units.  Below 0.9 erf x = x + x S(x^2), relative error 2^-26; from there to where it rounds to
+ * 1, 1 - e^L(x), absolute error 2^-29.  In terms of -|x|. */
 TL_INLINE float tl_erf_float32(float x) {
-  float rounded, a = fabsf(x);
-  a = a > 3.95f ? 3.95f : a;
+  float a = -fabsf(x);
+  a = a < -3.95f ? -3.95f : a;
   float w = a * a;
   float S = TL_FMAF(w, TL_FMAF(w, -0x1.3ba9cep-11f, 0x1.479c9ep-8f), -0x1.b69b96p-6f);
   S = TL_FMAF(w, TL_FMAF(w, TL_FMAF(w, S, 0x1.ce1b86p-4f), -0x1.8126ecp-2f), 0x1.06eba6p-3f);
-  float L = TL_FMAF(a, TL_FMAF(a, 0x1.9dba3cp-13f, -0x1.90a170p-9f), 0x1.6d0cd6p-6f);
-  L = TL_FMAF(a, TL_FMAF(a, L, -0x1.aa2b4ep-4f), -0x1.462b88p-1f);
-  L = TL_FMAF(a, TL_FMAF(a, L, -0x1.20b48ap+0f), -0x1.7196a0p-13f);
-  float tail = tl_exp_tail(tl_exp_reduce(L, &rounded));
-  float scale = tl_float32_of_bits((tl_bits_of_float32(rounded) << 23) + 0x3F800000);
-  float y = TL_FMAF(-scale, tail, 1 - scale);
-  return copysignf(a < 0.9f ? TL_FMAF(a, S, a) : y, x);
+  float L = TL_FMAF(a, TL_FMAF(a, 0x1.9dba3cp-13f, 0x1.90a170p-9f), 0x1.6d0cd6p-6f);
+  L = TL_FMAF(a, TL_FMAF(a, L, 0x1.aa2b4ep-4f), -0x1.462b88p-1f);
+  L = TL_FMAF(a, TL_FMAF(a, L, 0x1.20b48ap+0f), -0x1.7196a0p-13f);
+  float y = tl_exp_less_1(L);
+  return copysignf(a > -0.9f ? TL_FMAF(a, S, a) : y, x);
 }
 
 /* x = 2^e (1 + f), 1 + f in [sqrt 1/2, sqrt 2), by integer arithmetic on the bits of positive x
- * (0x3F3504F3 is sqrt 1/2); returns f.  Subnormal numbers are scaled by 2^23 first: `small` is all
- * ones for them, and 0 for others. */
+ * (0x3F3504F3 is sqrt 1/2); returns f.  Subnormal numbers are scaled by 2^23 first.  e becomes
+ * -infinity for 0, infinity for infinity. */
 TL_INLINE float tl_log_reduce(float x, float *e) {
-  uint32_t small = (uint32_t)((int32_t)(tl_bits_of_float32(x) - 0x00800000) >> 31);
-  float scaled = x * tl_float32_of_bits(0x3F800000 + (small & 23 << 23));
-  uint32_t u = tl_bits_of_float32(scaled) + (0x3F800000 - 0x3F3504F3);
-  *e = (float)(int32_t)((u >> 23) - 127 - (small & 23));
+  uint32_t subnormal = (uint32_t)((int32_t)(tl_bits_of_float32(x) - 0x00800000) >> 31);
+  uint32_t shift = subnormal & (23 << 23);
+  uint32_t u = tl_bits_of_float32(x * tl_float32_of_bits(0x3F800000 + shift)) - 0x3F3504F3;
+  float n = (float)((int32_t)(u - shift) >> 23);
+  *e = TL_FMAF(n, (x == 0) | (x == INFINITY) ? INFINITY : 0, n);
   return tl_float32_of_bits((u & 0x7FFFFF) + 0x3F3504F3) - 1.0f;
 }
 
-/* 0.9 units.  log(1 + f) = f - f^2/2 + s (f^2/2 + R), s = f / (2 + f), s R = 2 atanh s - 2 s; the
- * error of s R is 2^-30 relative to the sum. */
+/* 0.9 units.  log(1 + f) = f - s (f - R), s = f / (2 + f), R = 2 atanh s / s - 2; the error of s R
+ * is 2^-30 relative to the sum. */
 TL_INLINE float tl_log_float32(float x) {
   float e, f = tl_log_reduce(x, &e);
-  float s = f / (2 + f), w = s * s, half = 0.5f * f * f;
+  float s = f / (2 + f), w = s * s;
   float p = TL_FMAF(w, TL_FMAF(w, 0x1.321c16p-2f, 0x1.995cc2p-2f), 0x1.55557cp-1f);
-  float low = TL_FMAF(s, TL_FMAF(w, p, half), e * 0x1.7f7d1cp-20f);
-  float y = TL_FMAF(e, 0x1.62e4p-1f, f - (half - low));
-  y = x < INFINITY ? y : x;
-  return x > 0 ? y : x == 0 ? -INFINITY : NAN;
+  float low = TL_FMAF(s, TL_FMAF(-w, p, f), e * -0x1.7f7d1cp-20f);
+  float y = TL_FMAF(e, 0x1.62e4p-1f, f - low);
+  return tl_float32_of_bits(tl_bits_of_float32(y) | (x >= 0 ? 0 : 0xFFFFFFFF));
 }
 
 /* 1.2 units: |x|^y = 2^(y log2 |x|), the exponent in double.  With s = f / (2 + f), log2(1 + f) is
@@ -238,16 +244,13 @@ TL_INLINE float tl_pow_float32(float x, float y) {
   double p = TL_FMA(w, 0x1.5d1f5e8863a05p-2, 0x1.a58aaf19e777cp-2);
   p = TL_FMA(w, TL_FMA(w, p, 0x1.277785b1461fbp-1), 0x1.ec709d0b81a56p-1);
   p = TL_FMA(w, p, 0x1.71547652bf37bp+1);
-  double v = y * TL_FMA(s, p, e);
-  double b = fabs(v);
+  double v = y * TL_FMA(s, p, e), b = fabs(v);
   v = copysign(b < 200 ? b : 200, v);
   double n = v + 0x1.8p52 - 0x1.8p52;
   float r = (float)((v - n) * 0x1.62e42fefa39efp-1);
-  float power = tl_exp_scale(1 + tl_exp_tail(r), (float)n + TL_MATH_ROUND);
-
-  /* 0 and infinity, and an infinite power of 1. */
-  power = a == 0 || a == INFINITY ? ((a == 0) == (y < 0) ? INFINITY : 0) : power;
-  power = a == 1 ? 1 : power;
+  uint32_t bits = tl_bits_of_float32((float)n + (0x1.8p23f + 2 * 127));
+  float power = tl_exp_scale(tl_exp_tail(r), bits);
+  power = a == 1 ? 1 : power; /* of infinity, too */
 
   /* From 2^23 on all are integers, from 2^24 on even ones. */
   float c = fabsf(y), shifted = c + 0x1p23f;
@@ -256,10 +259,11 @@ TL_INLINE float tl_pow_float32(float x, float y) {
   uint32_t odd = integer & (c < 0x1p24f) ? lowest : 0;
   power = tl_float32_of_bits(tl_bits_of_float32(power) | (odd & tl_bits_of_float32(x)));
   power = (x < 0) & (a < INFINITY) & !integer ? NAN : power;
-  power = x != x || y != y ? x + y : power;
-  return x == 1 || y == 0 ? 1 : power;
+  power = (x != x) | (y != y) ? NAN : power;
+  return (x == 1) | (y == 0) ? 1 : power;
 }
 
-#undef TL_MATH_ROUND
+#undef TL_FMA
+#undef TL_FMAF
 
 #endif
