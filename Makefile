@@ -157,6 +157,8 @@ endif
 $(B)/tests/c/$(curand).o: private EXTRA := -isystem $(CUDA_HOME)/include
 $(B)/tests/$(curand): private EXTRA := -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 -lcurand
 
+$(B)/tests/c/test_math.o: private EXTRA := $(KERNEL)
+
 # The test that fails allocations gets the program's own through the linker.
 $(B)/tests/test_memory: private EXTRA := $(addprefix -Wl$(comma)--wrap=,malloc calloc realloc aligned_alloc free)
 

@@ -146,12 +146,13 @@ TL_INLINE float tl_exp_reduce(float x, float bias, uint32_t *bits) {
   return TL_FMAF(n, -0x1.7f7d1cp-20f, TL_FMAF(n, -0x1.62e4p-1f, x));
 }
 
-/* e^r - 1 for |r| < 0.35, relative error 2^-26. */
-TL_INLINE float tl_exp_tail(float r) {
+/* (e^r - 1 - r) / r^2 for |r| < 0.35, so that e^r - 1 has relative error 2^-26. */
+TL_INLINE float tl_exp_poly(float r) {
   float q = TL_FMAF(r, TL_FMAF(r, 0x1.6ce9acp-10f, 0x1.123284p-7f), 0x1.555534p-5f);
-  q = TL_FMAF(r, TL_FMAF(r, q, 0x1.5554a2p-3f), 0.5f);
-  return TL_FMAF(r * r, q, r);
+  return TL_FMAF(r, TL_FMAF(r, q, 0x1.5554a2p-3f), 0.5f);
 }
+
+TL_INLINE float tl_exp_tail(float r) { return TL_FMAF(r * r, tl_exp_poly(r), r); }
 
 /* (1 + tail) 2^n in two steps, so that overflow and subnormal results are right, from the bits with
  * bias 2 * 127; |n| < 252. */
@@ -211,7 +212,7 @@ TL_INLINE float tl_erf_float32(float x) {
   return copysignf(a > -0.9f ? TL_FMAF(a, S, a) : y, x);
 }
 
-/* x = 2^e (1 + f), 1 + f in [sqrt 1/2, sqrt 2), by integer arithmetic on the bits of positive x
+/* x = 2^e (1 + f), 1 + f in [sqrt 1/2, sqrt 2), by integer arithmetic on the bits of x >= 0
  * (0x3F3504F3 is sqrt 1/2); returns f.  Subnormal numbers are scaled by 2^23 first.  e becomes
  * -infinity for 0, infinity for infinity. */
 TL_INLINE float tl_log_reduce(float x, float *e) {
@@ -226,7 +227,7 @@ TL_INLINE float tl_log_reduce(float x, float *e) {
 /* 0.9 units.  log(1 + f) = f - s (f - R), s = f / (2 + f), R = 2 atanh s / s - 2; the error of s R
  * is 2^-30 relative to the sum. */
 TL_INLINE float tl_log_float32(float x) {
-  float e, f = tl_log_reduce(x, &e);
+  float e, f = tl_log_reduce(fabsf(x), &e);
   float s = f / (2 + f), w = s * s;
   float p = TL_FMAF(w, TL_FMAF(w, 0x1.321c16p-2f, 0x1.995cc2p-2f), 0x1.55557cp-1f);
   float low = TL_FMAF(s, TL_FMAF(-w, p, f), e * -0x1.7f7d1cp-20f);
@@ -236,7 +237,8 @@ TL_INLINE float tl_log_float32(float x) {
 
 /* 1.2 units: |x|^y = 2^(y log2 |x|), the exponent in double.  With s = f / (2 + f), log2(1 + f) is
  * s times a polynomial in s^2, relative error 2^-37.  The quotient is taken in float and corrected
- * by a Newton step, as 1 / (2 + f) = (1 - s) / 2. */
+ * by a Newton step, as 1 / (2 + f) = (1 - s) / 2.  Before it is rounded the result is off by less
+ * than half a unit, so that powers that are floats are exact. */
 TL_INLINE float tl_pow_float32(float x, float y) {
   float e, a = fabsf(x), f = tl_log_reduce(a, &e);
   double s0 = f / (2 + f);
@@ -247,9 +249,10 @@ TL_INLINE float tl_pow_float32(float x, float y) {
   double v = y * TL_FMA(s, p, e), b = fabs(v);
   v = copysign(b < 200 ? b : 200, v);
   double n = v + 0x1.8p52 - 0x1.8p52;
-  float r = (float)((v - n) * 0x1.62e42fefa39efp-1);
+  double rest = (v - n) * 0x1.62e42fefa39efp-1;
+  float r = (float)rest, low = (float)(rest - r);
   uint32_t bits = tl_bits_of_float32((float)n + (0x1.8p23f + 2 * 127));
-  float power = tl_exp_scale(tl_exp_tail(r), bits);
+  float power = tl_exp_scale(r + TL_FMAF(r * r, tl_exp_poly(r), low), bits);
   power = a == 1 ? 1 : power; /* of infinity, too */
 
   /* From 2^23 on all are integers, from 2^24 on even ones. */
