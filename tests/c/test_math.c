@@ -237,7 +237,7 @@ static void test_binary_float32(void **state) {
   for (size_t k = 0; k < COUNT(rows); k++) {
     const row *r = &rows[k];
     if (r->arity != 2) continue;
-    for (int i = 0; i < 200000; i++) {
+    for (int i = 0; i < 100000; i++) {
       uint64_t word = random_word(&seed);
       float x = tl_float32_of_bits((uint32_t)word), y = tl_float32_of_bits((uint32_t)(word >> 32));
       float unit = (float)(int32_t)(word >> 16) * 0x1p-31f;
@@ -257,7 +257,7 @@ static void test_binary_float64(void **state) {
   for (size_t k = 0; k < COUNT(rows); k++) {
     const row *r = &rows[k];
     if (r->arity != 2) continue;
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < 10000; i++) {
       uint64_t word = random_word(&seed), other = random_word(&seed);
       double x, unit = (double)(int64_t)other * 0x1p-63;
       memcpy(&x, &word, sizeof x);

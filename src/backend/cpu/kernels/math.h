@@ -16,8 +16,8 @@
 #include "backend/cpu/kernels/loop.h"
 
 /* glibc's vector library has these; its own headers tell gcc so only under -ffast-math, which this
- * project does not use.  clang is told by -fveclib=libmvec, and has scalar loops for what it does
- * not know. */
+ * project does not use.  clang is told by -fveclib=libmvec where that works, and has scalar loops for
+ * the rest. */
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
 #define TL_VECTOR __attribute__((simd("notinbranch"), const))
 TL_VECTOR double exp(double);
@@ -220,7 +220,7 @@ TL_INLINE float tl_log_reduce(float x, float *e) {
   uint32_t shift = subnormal & (23 << 23);
   uint32_t u = tl_bits_of_float32(x * tl_float32_of_bits(0x3F800000 + shift)) - 0x3F3504F3;
   float n = (float)((int32_t)(u - shift) >> 23);
-  *e = TL_FMAF(n, (x == 0) | (x == INFINITY) ? INFINITY : 0, n);
+  *e = TL_FMAF(n, ((x == 0) | (x == INFINITY)) ? INFINITY : 0, n);
   return tl_float32_of_bits((u & 0x7FFFFF) + 0x3F3504F3) - 1.0f;
 }
 
@@ -259,11 +259,11 @@ TL_INLINE float tl_pow_float32(float x, float y) {
   float c = fabsf(y), shifted = c + 0x1p23f;
   uint32_t lowest = tl_bits_of_float32(c < 0x1p23f ? shifted : c) << 31;
   int integer = (c >= 0x1p23f) | (shifted - 0x1p23f == c);
-  uint32_t odd = integer & (c < 0x1p24f) ? lowest : 0;
+  uint32_t odd = (integer & (c < 0x1p24f)) ? lowest : 0;
   power = tl_float32_of_bits(tl_bits_of_float32(power) | (odd & tl_bits_of_float32(x)));
-  power = (x < 0) & (a < INFINITY) & !integer ? NAN : power;
-  power = (x != x) | (y != y) ? NAN : power;
-  return (x == 1) | (y == 0) ? 1 : power;
+  power = ((x < 0) & (a < INFINITY) & !integer) ? NAN : power;
+  power = ((x != x) | (y != y)) ? NAN : power;
+  return ((x == 1) | (y == 0)) ? 1 : power;
 }
 
 #undef TL_FMA
