@@ -1,5 +1,5 @@
-/* The kernels' functions of one element, in loops as the kernels have them, against the scalar ones
- * of libm: float32 against double, float64 against long double.  Compiled with the kernels' flags. */
+/* The kernels' functions of one element, in loops as the kernels have them and compiled with their
+ * flags, against the scalar ones of libm: float32 against double, float64 against long double. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <setjmp.h>
@@ -316,7 +316,7 @@ static void test_exact_powers(void **state) {
   }
 }
 
-/* The value depends on nothing but the argument: not on where in a block it is, nor on the others. */
+/* The value depends on the argument alone: not on where in a block it is, nor on the others. */
 static void test_position(void **state) {
   (void)state;
   uint64_t seed = 88172645463325252u;
