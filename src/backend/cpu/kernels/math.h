@@ -163,11 +163,12 @@ TL_INLINE float tl_exp_scale(float tail, uint32_t bits) {
   return TL_FMAF(scale, tail, scale) * tl_float32_of_bits((bits - (bits >> 1)) << 23);
 }
 
-/* e^x - 1 for -86 < x <= 0. */
-TL_INLINE float tl_exp_less_1(float x) {
+/* e^x - 1 for -86 < x <= 0; `more` becomes e^x + 1. */
+TL_INLINE float tl_exp_less_1(float x, float *more) {
   uint32_t bits;
   float tail = tl_exp_tail(tl_exp_reduce(x, 127, &bits));
   float scale = tl_float32_of_bits(bits << 23);
+  *more = TL_FMAF(scale, tail, scale + 1);
   return TL_FMAF(scale, tail, scale - 1);
 }
 
@@ -191,12 +192,12 @@ TL_INLINE float tl_sigmoid_float32(float x) {
   return (x < 0 ? e : 1) / (1 + e);
 }
 
-/* 2.5 units.  With t = e^-2|x| - 1, tanh |x| = -t / (2 + t); it is 1 from 9.02 on. */
+/* 2.0 units: (1 - e^-2|x|) / (1 + e^-2|x|), which is 1 from 9.02 on. */
 TL_INLINE float tl_tanh_float32(float x) {
-  float a = -fabsf(x);
+  float more, a = -fabsf(x);
   a = a < -9.5f ? -9.5f : a;
-  float t = tl_exp_less_1(2 * a);
-  return copysignf(t / (2 + t), x);
+  float less = tl_exp_less_1(2 * a, &more);
+  return copysignf(less / more, x);
 }
 
 /* 1.2 units.  Below 0.9 erf x = x + x S(x^2), relative error 2^-26; from there to where it rounds
@@ -210,7 +211,7 @@ TL_INLINE float tl_erf_float32(float x) {
   float L = TL_FMAF(a, TL_FMAF(a, 0x1.9dba3cp-13f, 0x1.90a170p-9f), 0x1.6d0cd6p-6f);
   L = TL_FMAF(a, TL_FMAF(a, L, 0x1.aa2b4ep-4f), -0x1.462b88p-1f);
   L = TL_FMAF(a, TL_FMAF(a, L, 0x1.20b48ap+0f), -0x1.7196a0p-13f);
-  float y = tl_exp_less_1(L);
+  float more, y = tl_exp_less_1(L, &more);
   return copysignf(a > -0.9f ? TL_FMAF(a, S, a) : y, x);
 }
 
