@@ -7,12 +7,14 @@
 -- without a function is that of one in C, which must be there.
 local _, internal = ...
 
-local MODULES = {"tensor.native", "tensor.shape", "tensor.join", "tensor.create"}
+local MODULES = {"tensor.native", "tensor.shape", "tensor.join", "tensor.create",
+                 "tensor.elementwise", "tensor.statistics", "tensor.random"}
 
 local rows = {}
 
 local function place(row)
   local name, f = row[1], row[2]
+  if f then internal.names[f] = name end
   local group, short = name:match "^(%w+)%.(.+)$"
   if group then
     local members = rawget(internal.tensor, group) or {}

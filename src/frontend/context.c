@@ -222,24 +222,49 @@ void tl_context_source(lua_State *L, tl_context *context, const char **source, i
   *line = 0;
 }
 
-static void push_position(lua_State *L) {
+static const char names_key;
+
+void tl_context_push_names(lua_State *L) {
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &names_key) == LUA_TTABLE) return;
+  lua_pop(L, 1);
+  lua_newtable(L);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &names_key);
+}
+
+/* Pushes the position that an error is put down to, and the name (or nil) of the library's function
+ * in Lua that was called there: what fails within it may be another. */
+static void push_caller(lua_State *L) {
   lua_Debug call;
-  for (int level = 1; lua_getstack(L, level, &call); level++) {
-    lua_getinfo(L, "Sl", &call);
-    if (call.currentline < 0 || is_library(&call)) continue; /* C functions have no line */
-    lua_pushfstring(L, "%s:%d: ", call.short_src, call.currentline);
-    return;
-  }
   lua_pushliteral(L, "");
+  lua_pushnil(L);
+  int name = lua_gettop(L), names = name + 1;
+  tl_context_push_names(L);
+  for (int level = 1; lua_getstack(L, level, &call); level++) {
+    lua_getinfo(L, "Slf", &call);
+    if (is_library(&call)) {
+      lua_rawget(L, names);
+      if (!lua_isnil(L, -1)) lua_copy(L, -1, name);
+    } else if (call.currentline >= 0) { /* C functions have no line */
+      lua_pushfstring(L, "%s:%d: ", call.short_src, call.currentline);
+      lua_copy(L, -1, name - 1);
+      break;
+    }
+    lua_settop(L, names);
+  }
+  lua_settop(L, name);
 }
 
 int tl_fail(lua_State *L, const char *format, ...) {
   va_list arguments;
-  push_position(L);
   va_start(arguments, format);
-  lua_pushvfstring(L, format, arguments);
+  const char *text = lua_pushvfstring(L, format, arguments);
   va_end(arguments);
-  lua_concat(L, 2);
+  push_caller(L);
+  const char *name = lua_tostring(L, -1);
+  size_t length = name ? strlen(name) : 0;
+  bool named = !name || (strncmp(text, name, length) == 0 && text[length] == ':');
+  lua_pushfstring(L, "%s%s%s%s", lua_tostring(L, -2), named ? "" : name, named ? "" : ": ", text);
   return lua_error(L);
 }
 

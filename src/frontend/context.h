@@ -62,9 +62,12 @@ void tl_context_charge(lua_State *L, tl_context *context, size_t bytes);
  * of the innermost Lua function that is not the library's own. */
 void tl_context_source(lua_State *L, tl_context *context, const char **source, int *line);
 
-/* Raises an error, as luaL_error does, at the line of that function: also when C code is in between,
- * as print() is when it waits for a value, and pcall() when it calls a function. */
+/* Raises an error, as luaL_error does, at the line of that function: also when C code is in
+ * between, as print() is when it waits for a value, and pcall() when it calls a function. */
 int tl_fail(lua_State *L, const char *format, ...);
+
+/* Pushes the table of the names of the library's functions in Lua: their errors begin with them. */
+void tl_context_push_names(lua_State *L);
 
 /* The same for an error from below; an interrupt becomes `interrupted!`. */
 int tl_raise(lua_State *L, const tl_error *error);

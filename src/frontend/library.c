@@ -187,6 +187,8 @@ int luaopen_tensor(lua_State *L) {
   lua_setfield(L, -2, "tensor");
   lua_pushvalue(L, 3);
   lua_setfield(L, -2, "methods");
+  tl_context_push_names(L);
+  lua_setfield(L, -2, "names");
   lua_pushinteger(L, TL_MAX_DIMS);
   lua_setfield(L, -2, "MAX_DIMS");
   lua_rawseti(L, 5, 1);

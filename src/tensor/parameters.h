@@ -4,7 +4,7 @@
 
 #include "tensor/program.h"
 
-/* TL_GENERATE: operand 0 is written, contiguous.  arange and linspace give start + i * step (scalars
+/* TL_GENERATE: operand 0 is written, contiguous.  arange, linspace give start + i * step (scalars
  * of the dtype that operand 0 is computed in); rand and randn give the elements of the stream of
  * `seed` from `position` on, in float32 or float64 (see philox.h). */
 typedef struct tl_generate {

@@ -1,35 +1,18 @@
 /* Element-wise kernels: every row of ops.def as loops over each dtype. */
-#include <math.h>
 #include <string.h>
 
 #include "backend/cpu/kernels/isa.h"
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/kernels/loop.h"
-
-/* glibc's vector library has these; its own headers tell gcc so only under -ffast-math, which this
- * project does not use.  clang is told by -fveclib=libmvec. */
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
-#define TL_VECTOR __attribute__((simd("notinbranch"), const))
-TL_VECTOR float expf(float);
-TL_VECTOR double exp(double);
-TL_VECTOR float logf(float);
-TL_VECTOR double log(double);
-TL_VECTOR float powf(float, float);
-TL_VECTOR double pow(double, double);
-#if __GLIBC_PREREQ(2, 35)
-TL_VECTOR float tanhf(float);
-TL_VECTOR double tanh(double);
-#endif
-#endif
+#include "backend/cpu/kernels/math.h"
 
 /* What formulas name beside C's functions, for each dtype computed in. */
 
 #define FLOATING(T, suffix, f)                                                              \
-  TL_INLINE T absolute_##suffix(T x) { return fabs##f(x); }                                      \
-  TL_INLINE T sigmoid_##suffix(T x) { return 1 / (1 + exp##f(-x)); }                             \
-  TL_INLINE T floor_divide_##suffix(T x, T y) { return floor##f(x / y); }                        \
+  TL_INLINE T absolute_##suffix(T x) { return fabs##f(x); }                                 \
+  TL_INLINE T floor_divide_##suffix(T x, T y) { return floor##f(x / y); }                   \
   /* The remainder with the sign of y, as Lua has it. */                                    \
-  TL_INLINE T floor_mod_##suffix(T x, T y) {                                                     \
+  TL_INLINE T floor_mod_##suffix(T x, T y) {                                                \
     T r = fmod##f(x, y);                                                                    \
     return r != 0 && (r < 0) != (y < 0) ? r + y : r;                                        \
   }
@@ -138,7 +121,8 @@ TL_INLINE int64_t shift_left_int64(int64_t x, int64_t y) {
 #define INTEGERS_BITS(...) __VA_ARGS__
 
 #define absolute absolute_float64
-#define sigmoid sigmoid_float64
+#define lgamma tl_lgamma_float64
+#define sigmoid tl_sigmoid_float64
 #define floor_divide floor_divide_float64
 #define floor_mod floor_mod_float64
 #define TL_UNARY(name, kind, metamethod, formula, ...) \
@@ -152,6 +136,7 @@ TL_INLINE int64_t shift_left_int64(int64_t x, int64_t y) {
 #undef TL_BINARY
 #undef TL_TERNARY
 #undef absolute
+#undef lgamma
 #undef sigmoid
 #undef floor_divide
 #undef floor_mod
@@ -179,42 +164,42 @@ TL_INLINE int64_t shift_left_int64(int64_t x, int64_t y) {
 #undef pow
 #undef shift_left
 
-/* The formulas name C's double functions; here they mean the float ones. */
+/* The formulas name C's double functions; here they mean those of float32. */
 #define absolute absolute_float32
-#define sigmoid sigmoid_float32
+#define sigmoid tl_sigmoid_float32
 #define floor_divide floor_divide_float32
 #define floor_mod floor_mod_float32
 #define sqrt sqrtf
-#define exp expf
-#define exp2 exp2f
-#define expm1 expm1f
-#define log logf
-#define log1p log1pf
-#define log2 log2f
-#define log10 log10f
-#define sin sinf
-#define cos cosf
-#define tan tanf
-#define asin asinf
-#define acos acosf
-#define atan atanf
-#define sinh sinhf
-#define cosh coshf
-#define tanh tanhf
-#define asinh asinhf
-#define acosh acoshf
-#define atanh atanhf
-#define erf erff
-#define erfc erfcf
-#define lgamma lgammaf
+#define exp tl_exp_float32
+#define exp2 tl_exp2_float32
+#define expm1 tl_expm1_float32
+#define log tl_log_float32
+#define log1p tl_log1p_float32
+#define log2 tl_log2_float32
+#define log10 tl_log10_float32
+#define sin tl_sin_float32
+#define cos tl_cos_float32
+#define tan tl_tan_float32
+#define asin tl_asin_float32
+#define acos tl_acos_float32
+#define atan tl_atan_float32
+#define sinh tl_sinh_float32
+#define cosh tl_cosh_float32
+#define tanh tl_tanh_float32
+#define asinh tl_asinh_float32
+#define acosh tl_acosh_float32
+#define atanh tl_atanh_float32
+#define erf tl_erf_float32
+#define erfc tl_erfc_float32
+#define lgamma tl_lgamma_float32
 #define floor floorf
 #define ceil ceilf
 #define nearbyint nearbyintf
 #define trunc truncf
 #define fmod fmodf
-#define pow powf
-#define atan2 atan2f
-#define hypot hypotf
+#define pow tl_pow_float32
+#define atan2 tl_atan2_float32
+#define hypot tl_hypot_float32
 #define copysign copysignf
 #define TL_UNARY(name, kind, metamethod, formula, ...) \
   FLOATS_##kind(UNARY(loop_##name##_float32, float, formula))
@@ -227,57 +212,16 @@ TL_INLINE int64_t shift_left_int64(int64_t x, int64_t y) {
 #undef TL_BINARY
 #undef TL_TERNARY
 
-/* A row of the tables has kernels named after it, as written there: not what the names stand for
- * above. */
-#undef absolute
-#undef sigmoid
-#undef floor_divide
-#undef floor_mod
-#undef sqrt
-#undef exp
-#undef exp2
-#undef expm1
-#undef log
-#undef log1p
-#undef log2
-#undef log10
-#undef sin
-#undef cos
-#undef tan
-#undef asin
-#undef acos
-#undef atan
-#undef sinh
-#undef cosh
-#undef tanh
-#undef asinh
-#undef acosh
-#undef atanh
-#undef erf
-#undef erfc
-#undef lgamma
-#undef floor
-#undef ceil
-#undef nearbyint
-#undef trunc
-#undef fmod
-#undef pow
-#undef atan2
-#undef hypot
-#undef copysign
-#define UNARY_ROW(name, dtype) [TL_##dtype][TL_OP_##name] = loop_##name##_##dtype,
-#define BINARY_ROW(name, dtype) \
-  [TL_##dtype][TL_OP_##name] = {loop_##name##_##dtype##_blocks, loop_##name##_##dtype##_value, \
-                                value_loop_##name##_##dtype},
-#define ROWS(row, name, kind)                                           \
-  FLOATS_##kind(row(name, float32) row(name, float64)) INTEGERS_##kind(row(name, int64))
-
+/* Names are pasted before they are expanded, so those defined above are not in the way here. */
 const tl_elementwise_kernels TL_ISA_NAME(tl_elementwise_kernels) = {
     .unary =
         {
 #define TL_BINARY(...)
 #define TL_TERNARY(...)
-#define TL_UNARY(name, kind, ...) ROWS(UNARY_ROW, name, kind)
+#define TL_UNARY(name, kind, ...)                                     \
+  FLOATS_##kind([TL_float32][TL_OP_##name] = loop_##name##_float32,   \
+                [TL_float64][TL_OP_##name] = loop_##name##_float64, ) \
+  INTEGERS_##kind([TL_int64][TL_OP_##name] = loop_##name##_int64, )
 #include "tensor/ops.def"
 #undef TL_UNARY
 #undef TL_BINARY
@@ -285,7 +229,11 @@ const tl_elementwise_kernels TL_ISA_NAME(tl_elementwise_kernels) = {
     .binary =
         {
 #define TL_UNARY(...)
-#define TL_BINARY(name, kind, ...) ROWS(BINARY_ROW, name, kind)
+#define FORMS(loop) {loop##_blocks, loop##_value, value_##loop}
+#define TL_BINARY(name, kind, ...)                                           \
+  FLOATS_##kind([TL_float32][TL_OP_##name] = FORMS(loop_##name##_float32),   \
+                [TL_float64][TL_OP_##name] = FORMS(loop_##name##_float64), ) \
+  INTEGERS_##kind([TL_int64][TL_OP_##name] = FORMS(loop_##name##_int64), )
 #include "tensor/ops.def"
 #undef TL_BINARY
 #undef TL_TERNARY
@@ -293,7 +241,10 @@ const tl_elementwise_kernels TL_ISA_NAME(tl_elementwise_kernels) = {
     .ternary =
         {
 #define TL_BINARY(...)
-#define TL_TERNARY(name, kind, ...) ROWS(UNARY_ROW, name, kind)
+#define TL_TERNARY(name, kind, ...)                                   \
+  FLOATS_##kind([TL_float32][TL_OP_##name] = loop_##name##_float32,   \
+                [TL_float64][TL_OP_##name] = loop_##name##_float64, ) \
+  INTEGERS_##kind([TL_int64][TL_OP_##name] = loop_##name##_int64, )
 #include "tensor/ops.def"
         },
 };

@@ -47,8 +47,8 @@ typedef tl_scalar tl_reduce_kernel(const void *in, size_t n);
 typedef void tl_columns_kernel(tl_scalar *totals, const void *row, size_t n);
 
 /* Reductions of n >= 1 contiguous elements.  Floating-point numbers are reduced in double
- * precision, float64 sums in compensated blocks; integers wrap around.  `columns` is the same for n totals at
- * once, one more row of each. */
+ * precision, float64 sums in compensated blocks; integers wrap around.  `columns` is the same for n
+ * totals at once, one more row of each. */
 typedef struct tl_reduce_kernels {
   tl_reduce_kernel *sum[TL_COMPUTE_COUNT], *prod[TL_COMPUTE_COUNT], *max[TL_COMPUTE_COUNT],
       *min[TL_COMPUTE_COUNT];

@@ -1,0 +1,162 @@
+-- Random tensors beyond rand() and randn(), which they are made of.  Options are those of rand():
+-- dtype, device, generator.
+local _, internal = ...
+local tensor, check = internal.tensor, internal.check
+local arguments = internal.require "tensor.arguments"
+local fail = arguments.fail
+
+local FLOATING = {float16 = true, bfloat16 = true, float32 = true, float64 = true}
+
+local function number(name, argument, value, usual)
+  if value == nil and usual then return usual end
+  if type(value) ~= "number" or value ~= value then
+    fail("%s: argument %d must be a number, not %s", name, argument, arguments.describe(value))
+  end
+  return value
+end
+
+-- The options for rand(), drawn in this dtype, and the dtype that was asked for.
+local function pass_on(name, options, dtype)
+  if options ~= nil and type(options) ~= "table" then
+    fail("%s: the options must be a table, not %s", name, internal.kind(options))
+  end
+  local passed = {}
+  for key, value in pairs(options or {}) do passed[key] = value end
+  passed.dtype = dtype
+  return passed, options and options.dtype
+end
+
+-- Random numbers in the size of x; a floating-point dtype other than x's for integers.
+local function like(name, draw, x, options)
+  check(name, x)
+  local passed, asked = pass_on(name, options)
+  local dtype = asked or x.dtype
+  passed.dtype = FLOATING[dtype] and dtype or "float32"
+  return draw(x.shape, passed)
+end
+
+local function rand_like(x, options, ...)
+  arguments.count("rand_like", 2, ...)
+  return (like("rand_like", tensor.rand, x, options))
+end
+
+local function randn_like(x, options, ...)
+  arguments.count("randn_like", 2, ...)
+  return (like("randn_like", tensor.randn, x, options))
+end
+
+-- Whole numbers from low to high: rand() is in (0, 1], with 53 bits.
+local function integers(name, shape, low, high, options)
+  low, high = arguments.integer(name, 1, low), arguments.integer(name, 2, high)
+  if high < low then fail("%s: there is no integer from %d to %d", name, low, high) end
+  local many = high - low + 1
+  if many <= 0 or many > 1 << 53 then
+    fail("%s: from %d to %d are more than 2^53 integers", name, low, high)
+  end
+  local passed, dtype = pass_on(name, options, "float64")
+  local steps = (tensor.rand(shape, passed) * many):ceil():to "int64" + (low - 1)
+  return steps:to(dtype or "int64")
+end
+
+local function randint(low, high, size, options, ...)
+  arguments.count("randint", 4, ...)
+  if type(size) ~= "table" then
+    fail("randint: argument 3 must be a size, a table, not %s", internal.kind(size))
+  end
+  return (integers("randint", size, low, high, options))
+end
+
+local function randint_like(x, low, high, options, ...)
+  arguments.count("randint_like", 4, ...)
+  check("randint_like", x)
+  return (integers("randint_like", x.shape, low, high, options))
+end
+
+-- normal(mean, std): of tensors, broadcast; normal(mean, std, size [, options]): of numbers.
+local function normal(mean, std, size, options, ...)
+  arguments.count("normal", 4, ...)
+  local of_numbers = internal.kind(mean) == "number" and internal.kind(std) == "number"
+  if of_numbers and type(size) == "table" then
+    mean, std = number("normal", 1, mean), number("normal", 2, std)
+    return tensor.randn(size, options or {}) * std + mean
+  end
+  local tensors = {}
+  for i, x in ipairs {mean, std} do
+    local kind = internal.kind(x)
+    if kind == "tensor" then
+      tensors[#tensors + 1] = x
+    elseif kind ~= "number" then
+      fail("normal: argument %d must be a tensor or a number, not %s", i, kind)
+    end
+  end
+  if #tensors == 0 then fail "normal: of two numbers it wants a size, a table, behind them" end
+  local both = #tensors == 2 and tensors[1] + tensors[2] or tensors[1]
+  return randn_like(both, size) * std + mean
+end
+
+-- ---- in place ----
+
+local function normal_(x, mean, std, options, ...)
+  arguments.count("normal_", 4, ...)
+  check("normal_", x)
+  mean, std = number("normal_", 2, mean, 0), number("normal_", 3, std, 1)
+  return (x:copy_(like("normal_", tensor.randn, x, options) * std + mean))
+end
+
+local function uniform_(x, low, high, options, ...)
+  arguments.count("uniform_", 4, ...)
+  check("uniform_", x)
+  low, high = number("uniform_", 2, low, 0), number("uniform_", 3, high, 1)
+  return (x:copy_(like("uniform_", tensor.rand, x, options) * (high - low) + low))
+end
+
+local function exponential_(x, rate, options, ...)
+  arguments.count("exponential_", 3, ...)
+  check("exponential_", x)
+  rate = number("exponential_", 2, rate, 1)
+  return (x:copy_(like("exponential_", tensor.rand, x, options):log() / -rate))
+end
+
+local function bernoulli_(x, p, options, ...)
+  arguments.count("bernoulli_", 3, ...)
+  check("bernoulli_", x)
+  if p == nil then p = 0.5 end
+  if internal.kind(p) ~= "tensor" then number("bernoulli_", 2, p) end
+  return (x:copy_(like("bernoulli_", tensor.rand, x, options):le(p)))
+end
+
+-- ---- choices ----
+
+local function bernoulli(p, options, ...)
+  arguments.count("bernoulli", 2, ...)
+  check("bernoulli", p)
+  if not FLOATING[p.dtype] then
+    fail("bernoulli: wants probabilities of a floating-point dtype, not %s", p.dtype)
+  end
+  return like("bernoulli", tensor.rand, p, options):le(p):to(p.dtype)
+end
+
+return {
+  {"rand_like", rand_like, doc = "rand_like(x): uniform random numbers in the size of x",
+   example = "tensor.rand_like(tensor.ones(2, 3)).shape[2]", value = "3"},
+  {"randn_like", randn_like, doc = "randn_like(x): normal random numbers in the size of x",
+   example = "tensor.randn_like(tensor.ones(2, 3)).shape[2]", value = "3"},
+  {"randint", randint, method = false,
+   doc = "randint(low, high, size [, options]): random integers, low and high included, as int64",
+   example = "tensor.randint(7, 7, {3})", value = "tensor([7, 7, 7])"},
+  {"randint_like", randint_like, doc = "randint_like(x, low, high): likewise, in the size of x",
+   example = "tensor.randint_like(tensor.ones(2), 3, 3)", value = "tensor([3, 3])"},
+  {"normal", normal, method = false,
+   doc = "normal(mean, std [, size]): normal random numbers of tensors of means and deviations",
+   example = "tensor.normal(5, 0, {2})", value = "tensor([5., 5.])"},
+  {"normal_", normal_, doc = "normal_(x [, mean = 0 [, std = 1]]): fills x with normal numbers",
+   example = "tensor.zeros(2):normal_(3, 0)", value = "tensor([3., 3.])"},
+  {"uniform_", uniform_, doc = "uniform_(x [, low = 0 [, high = 1]]): fills x with uniform numbers",
+   example = "tensor.zeros(2):uniform_(3, 3)", value = "tensor([3., 3.])"},
+  {"exponential_", exponential_, doc = "exponential_(x [, rate = 1]): fills x with waiting times",
+   example = "tensor.zeros(2):exponential_():ge(0)", value = "tensor([True, True])"},
+  {"bernoulli_", bernoulli_, doc = "bernoulli_(x [, p = 0.5]): fills x with 1 (probability p) or 0",
+   example = "tensor.zeros(2):bernoulli_(1)", value = "tensor([1., 1.])"},
+  {"bernoulli", bernoulli, doc = "bernoulli(p): 1 with the probabilities in p, or 0",
+   example = "tensor.bernoulli(tensor{0, 1})", value = "tensor([0., 1.])"},
+}
