@@ -11,6 +11,8 @@ const tl_op_row tl_ops[TL_OP_COUNT] = {
   [TL_OP_##name] = {#name, TL_ELEMENTWISE, 2, metamethod, #formula, low, high, doc, example, value},
 #define TL_OTHER(name, family, doc, example, value) \
   [TL_OP_##name] = {#name, TL_##family, 0, NULL, NULL, 0, 0, doc, example, value},
+#define TL_MEMBER(group, member, room) \
+  [TL_OP_##group##_##member] = {.name = #group "." #member, .family = TL_##room},
 #include "tensor/ops.def"
 #undef TL_UNARY
 #undef TL_BINARY

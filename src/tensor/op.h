@@ -9,6 +9,7 @@ typedef enum tl_family {
   TL_COPY,        /* likewise, without steps */
   TL_GENERATE,    /* values from the element's index alone */
   TL_MATMUL,
+  TL_LINALG, /* factorisations of the matrices of a batch */
   TL_REDUCE,
   TL_COMPARE,
   TL_READING, /* the engine's own: nothing to run */
@@ -20,6 +21,7 @@ typedef enum tl_op {
 #define TL_UNARY(name, metamethod, formula, low, high, doc, example, value) TL_OP_##name,
 #define TL_BINARY(name, metamethod, formula, low, high, doc, example, value) TL_OP_##name,
 #define TL_OTHER(name, family, doc, example, value) TL_OP_##name,
+#define TL_MEMBER(group, name, family) TL_OP_##group##_##name,
 #include "tensor/ops.def"
 #undef TL_UNARY
 #undef TL_BINARY
