@@ -6,7 +6,7 @@
 -- dot (linalg.solve) is a function in a table of that name, and no method.
 local _, internal = ...
 
-local MODULES = {"tensor.shape"}
+local MODULES = {"tensor.shape", "tensor.products", "tensor.einsum", "tensor.linalg"}
 
 local rows = {}
 

@@ -166,6 +166,9 @@ int luaopen_tensor(lua_State *L) {
   lua_setfield(L, -2, "tensor");
   lua_pushvalue(L, 3);
   lua_setfield(L, -2, "methods");
+  lua_newtable(L);
+  add(L, 1, 2, tl_linalg_functions);
+  lua_setfield(L, -2, "linalg");
   lua_rawseti(L, 5, 1);
   push_globals(L);
   lua_rawseti(L, 5, 2);
