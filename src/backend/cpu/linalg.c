@@ -20,20 +20,20 @@ typedef struct tl_routine {
 
 static tl_routine routine_of(tl_op op) {
   switch (op) {
-    case TL_OP_linalg_solve: return (tl_routine){tl_linalg_solve, 0.05};
-    case TL_OP_linalg_inv: return (tl_routine){tl_linalg_inv, 0.1};
+    case TL_OP_linalg_solve: return (tl_routine){tl_linalg_solve, 0.08};
+    case TL_OP_linalg_inv: return (tl_routine){tl_linalg_inv, 0.12};
     case TL_OP_linalg_det:
     case TL_OP_linalg_slogdet: return (tl_routine){tl_linalg_det, 0.04};
     case TL_OP_linalg_cholesky: return (tl_routine){tl_linalg_cholesky, 0.02};
-    case TL_OP_linalg_qr: return (tl_routine){tl_linalg_qr, 0.2};
-    case TL_OP_linalg_svd:
-    case TL_OP_linalg_svdvals: return (tl_routine){tl_linalg_svd, 1};
-    case TL_OP_linalg_matrix_rank: return (tl_routine){tl_linalg_matrix_rank, 0.5};
-    case TL_OP_linalg_pinv: return (tl_routine){tl_linalg_pinv, 1};
-    case TL_OP_linalg_lstsq: return (tl_routine){tl_linalg_lstsq, 0.5};
+    case TL_OP_linalg_qr: return (tl_routine){tl_linalg_qr, 0.3};
+    case TL_OP_linalg_svd: return (tl_routine){tl_linalg_svd, 0.5};
+    case TL_OP_linalg_svdvals: return (tl_routine){tl_linalg_svd, 0.2};
+    case TL_OP_linalg_matrix_rank: return (tl_routine){tl_linalg_matrix_rank, 0.2};
+    case TL_OP_linalg_pinv: return (tl_routine){tl_linalg_pinv, 0.5};
+    case TL_OP_linalg_lstsq: return (tl_routine){tl_linalg_lstsq, 0.3};
     case TL_OP_linalg_eigh:
-    case TL_OP_linalg_eigvalsh: return (tl_routine){tl_linalg_eigh, 0.5};
-    default: return (tl_routine){tl_linalg_eig, 2};
+    case TL_OP_linalg_eigvalsh: return (tl_routine){tl_linalg_eigh, 0.2};
+    default: return (tl_routine){tl_linalg_eig, 1.4}; /* eig, eigvals */
   }
 }
 
