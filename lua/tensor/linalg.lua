@@ -1,4 +1,4 @@
--- tensor.linalg: PyTorch's functions of that name, over one command for each (src/frontend/linalg.c).
+-- tensor.linalg: PyTorch's functions of that name, each over a command of src/frontend/linalg.c.
 -- Matrices are the last two dimensions; what comes before them counts a batch.  An argument that
 -- PyTorch takes by name is an option here, or the next argument.
 local _, internal = ...
@@ -46,7 +46,9 @@ end
 
 local function eigh(a, ...) return C.eigh(a, (options("linalg.eigh", {"UPLO"}, ...))) end
 
-local function eigvalsh(a, ...) return C.eigvalsh(a, (options("linalg.eigvalsh", {"UPLO"}, ...))) end
+local function eigvalsh(a, ...)
+  return C.eigvalsh(a, (options("linalg.eigvalsh", {"UPLO"}, ...)))
+end
 
 -- ---- matrices of any size ----
 
@@ -200,8 +202,8 @@ end
 
 return {
   {"linalg.solve", solve,
-   doc = "linalg.solve(A, B [, {left = true}]): the X with A X = B, or X A = B; B is matrices or " ..
-         "vectors",
+   doc = "linalg.solve(A, B [, {left = true}]): the X with A X = B, or X A = B; B is matrices " ..
+         "or vectors",
    example = "tensor.linalg.solve(tensor{{2, 0}, {0, 4}}, tensor{2, 2})",
    value = "tensor([1.0000, 0.5000])"},
   {"linalg.inv", C.inv, doc = "linalg.inv(A): the inverse",
@@ -218,8 +220,8 @@ return {
    example = "tensor.linalg.cholesky(tensor{{4, 0}, {0, 9}})",
    value = "tensor([[2., 0.],\n        [0., 3.]])"},
   {"linalg.qr", qr,
-   doc = "linalg.qr(A [, {mode = 'reduced'}]): Q, R with Q R = A; mode 'complete' makes Q square, " ..
-         "'r' only R",
+   doc = "linalg.qr(A [, {mode = 'reduced'}]): Q, R with Q R = A; mode 'complete' makes Q " ..
+         "square, 'r' gives only R",
    example = "tensor.linalg.qr(tensor{{3, 1}, {4, 2}}):abs()",
    value = "tensor([[0.6000, 0.8000],\n        [0.8000, 0.6000]])"},
   {"linalg.svd", svd,
@@ -235,8 +237,8 @@ return {
    doc = "linalg.eigvalsh(A [, {UPLO = 'L'}]): eigenvalues of a symmetric matrix, rising",
    example = "tensor.linalg.eigvalsh(tensor{{2, 0}, {0, 1}})", value = "tensor([1., 2.])"},
   {"linalg.eig", C.eig,
-   doc = "linalg.eig(A): eigenvalues and eigenvectors (columns) of any matrix as four tensors: the " ..
-         "values' real and imaginary parts, then the vectors'",
+   doc = "linalg.eig(A): eigenvalues and eigenvectors (columns) of any matrix as four tensors: " ..
+         "the values' real and imaginary parts, then the vectors'",
    example = "select(2, tensor.linalg.eig(tensor{{0, -1}, {1, 0}}))", value = "tensor([ 1., -1.])"},
   {"linalg.eigvals", C.eigvals,
    doc = "linalg.eigvals(A): eigenvalues of any matrix, their real and their imaginary parts",
@@ -247,8 +249,8 @@ return {
    example = "tensor.linalg.lstsq(tensor{{1}, {1}}, tensor{{2}, {4}}):allclose(tensor{{3}})",
    value = "true"},
   {"linalg.norm", norm,
-   doc = "linalg.norm(x [, ord, dim, keepdim]): of vectors (one dim; ord any number) or matrices " ..
-         "(two; 'fro', 'nuc', 1, 2, inf or negative); by default of all elements",
+   doc = "linalg.norm(x [, ord, dim, keepdim]): of vectors (one dim; ord any number) or " ..
+         "matrices (two; 'fro', 'nuc', 1, 2, inf or negative); by default of all elements",
    example = "tensor.linalg.norm(tensor{3, -4})", value = "tensor(5.)"},
   {"linalg.matrix_rank", matrix_rank,
    doc = "linalg.matrix_rank(A [, {atol =, rtol =}]): how many singular values do not count as 0",

@@ -150,7 +150,7 @@ static void merge_rows(tl_view *a, tl_view *batch, const tl_view *b) {
   batch->ndim = 0;
 }
 
-/* The product of batches, where one operand has more than two dimensions, the other at least one. */
+/* The product of batches: one operand has more than two dimensions, the other at least one. */
 static int multiply_batches(lua_State *L, tl_op op, tl_view a, tl_view b) {
   tl_view batch, out;
   tl_error error;

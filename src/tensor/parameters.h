@@ -22,8 +22,8 @@ typedef struct tl_generate {
 typedef struct tl_linalg {
   bool full;  /* qr, svd: orthogonal matrices that are square */
   bool upper; /* cholesky, eigh: the triangle that is read, and that cholesky gives */
-  double absolute, relative; /* lstsq, pinv, matrix_rank: singular values count as 0 up to the larger
-                                of `absolute` and `relative` times the largest one */
+  double absolute, relative; /* lstsq, pinv, matrix_rank: singular values up to the larger of
+                                `absolute` and `relative` times the largest one count as 0 */
 } tl_linalg;
 
 /* TL_REDUCE: operand 0 (contiguous) is operand 1 reduced along its last `dims` dimensions, over

@@ -1,5 +1,5 @@
--- Products of batches, outer, addmm and einsum: small integers, which every order of summation gives
--- exactly, against NumPy; and what is refused.
+-- Products of batches, outer, addmm and einsum: small integers, which every order of summation
+-- gives exactly, against NumPy; and what is refused.
 
 local here = arg[0]:match("^(.*/)") or "./"
 package.path = here .. "?.lua;" .. package.path
@@ -22,7 +22,8 @@ local function each_against_numpy(cases, check)
       table.move(flat, 1, #flat, #data + 1, data)
       operands[c][i - 1] = flat
     end
-    program[#program + 1] = ("x = [%s]\ny = np.asarray(%s)"):format(table.concat(names, ", "), case[1])
+    program[#program + 1] = ("x = [%s]"):format(table.concat(names, ", "))
+    program[#program + 1] = ("y = np.asarray(%s)"):format(case[1])
     program[#program + 1] = "result += [y.ndim, *y.shape, *y.ravel()]"
   end
   local result = support.numpy(table.concat(program, "\n"), data)
@@ -53,7 +54,8 @@ function TestBatches:test_matmul()
   for _, shapes in ipairs {
     {{2, 3, 4}, {2, 4, 5}}, {{3, 1, 2, 4}, {2, 4, 3}}, {{2, 4, 3}, {3, 1, 3, 2}},
     {{2, 3, 4}, {4, 5}}, {{3, 4}, {2, 4, 5}}, {{4}, {2, 4, 5}}, {{2, 3, 4}, {4}},
-    {{2, 3, 4}, {1, 4, 1}}, {{1, 1, 1}, {2, 1, 1}}, {{2, 2, 3, 1}, {2, 1, 3}}, {{2, 1, 7}, {2, 7, 1}},
+    {{2, 3, 4}, {1, 4, 1}}, {{1, 1, 1}, {2, 1, 1}}, {{2, 2, 3, 1}, {2, 1, 3}},
+    {{2, 1, 7}, {2, 7, 1}},
     {{0, 3, 4}, {4, 5}}, {{0, 3, 4}, {1, 4, 5}}, {{2, 3, 0}, {2, 0, 5}}, {{2, 3, 0}, {0}},
     {{2, 0, 3}, {3, 4}}, {{2, 1, 1, 2, 1, 2, 3}, {1, 2, 1, 1, 2, 3, 2}}, {{3, 40, 50}, {50, 60}},
   } do
@@ -100,8 +102,8 @@ function TestBatches:test_errors()
   local ones = tensor.ones
   raises("bmm: wants two batches of as many matrices, not sizes 2x3x4 and 3x4x5", tensor.bmm,
          ones(2, 3, 4), ones(3, 4, 5))
-  raises("bmm: wants two batches of as many matrices, not sizes 3x4 and 4x5", tensor.bmm, ones(3, 4),
-         ones(4, 5))
+  raises("bmm: wants two batches of as many matrices, not sizes 3x4 and 4x5", tensor.bmm,
+         ones(3, 4), ones(4, 5))
   raises("bmm: cannot multiply 2x3x4 by 2x5x6: inner sizes 4 and 5 differ", tensor.bmm,
          ones(2, 3, 4), ones(2, 5, 6))
   raises("matmul: cannot multiply 2x3x4 by 3x4x5: their batches do not broadcast", tensor.matmul,
@@ -117,8 +119,8 @@ TestOuter = {}
 function TestOuter:test_values()
   equals(tensor{1, 2}:outer(tensor{3, 4, 5}):totable(), {{3, 4, 5}, {6, 8, 10}})
   equals(tensor.outer(tensor.zeros(0), tensor.ones(2)).shape, {0, 2})
-  raises("outer: wants a vector and a vector, not sizes 1x2 and ()", tensor.outer, tensor.ones(1, 2),
-         tensor(1))
+  raises("outer: wants a vector and a vector, not sizes 1x2 and ()", tensor.outer,
+         tensor.ones(1, 2), tensor(1))
   raises("outer: argument 2 must be a tensor, not number", tensor.outer, tensor.ones(1), 2)
 end
 
@@ -169,7 +171,8 @@ local FORMULAS = {
   {"bij,bjk->kib", {2, 3, 4}, {2, 4, 5}}, {"bij,bjk", {2, 3, 4}, {2, 4, 5}},
   {"abij,abjk->abik", {2, 3, 2, 4}, {2, 3, 4, 2}}, {"ba,ca->bc", {2, 3}, {4, 3}},
   {"aij,jk->aik", {2, 3, 4}, {4, 2}}, {"ijk,jkl->il", {2, 3, 4}, {3, 4, 5}},
-  {"ijk,kjl->il", {2, 3, 4}, {4, 3, 5}}, {"ij,k->ijk", {2, 3}, {4}}, {"iij,jk->ik", {2, 2, 3}, {3, 4}},
+  {"ijk,kjl->il", {2, 3, 4}, {4, 3, 5}}, {"ij,k->ijk", {2, 3}, {4}},
+  {"iij,jk->ik", {2, 2, 3}, {3, 4}},
   {"ii,jj->ij", {2, 2}, {3, 3}}, {"ij,kl->", {2, 3}, {4, 2}}, {"ijk,il->jl", {2, 3, 4}, {2, 5}},
   {"...ij,...jk->...ik", {2, 3, 4}, {2, 4, 5}}, {"...ij,...jk->...ik", {5, 1, 2, 3}, {4, 3, 2}},
   {"...ij,jk", {2, 3, 4}, {4, 5}}, {"...ii->...i", {2, 3, 3}}, {"...ii", {2, 3, 3}},
@@ -177,8 +180,10 @@ local FORMULAS = {
   {"...i,...i->...", {2, 3}, {2, 3}}, {"i...j,j->i...", {2, 3, 4}, {4}}, {"...,i->i...", {2}, {3}},
   {",ij", {}, {2, 3}}, {"bn,anm,bm->ba", {2, 3}, {4, 3, 5}, {2, 5}}, {"i,i,i->i", {3}, {3}, {3}},
   {"ab,bc,cd->da", {2, 3}, {3, 4}, {4, 2}}, {"ij,jk,kl,lm->im", {2, 3}, {3, 2}, {2, 4}, {4, 3}},
-  {"ij,ik,il->jkl", {2, 3}, {2, 4}, {2, 5}}, {"ij,jk->ik", {2, 0}, {0, 3}}, {"ij,jk", {0, 2}, {2, 3}},
-  {" i j , j k -> i k ", {2, 3}, {3, 4}}, {"bA,aB", {2, 3}, {2, 3}}, {"ij,jk->ik", {40, 50}, {50, 30}},
+  {"ij,ik,il->jkl", {2, 3}, {2, 4}, {2, 5}}, {"ij,jk->ik", {2, 0}, {0, 3}},
+  {"ij,jk", {0, 2}, {2, 3}},
+  {" i j , j k -> i k ", {2, 3}, {3, 4}}, {"bA,aB", {2, 3}, {2, 3}},
+  {"ij,jk->ik", {40, 50}, {50, 30}},
   {"abcdefg->gfedcba", {1, 2, 1, 2, 1, 2, 1}}, {"abcd,cdef,efab->", {2, 3, 2, 2}, {2, 2, 3, 2},
    {3, 2, 2, 3}},
 }
@@ -234,7 +239,8 @@ function TestEinsum:test_errors()
   raises("einsum: '...i...' has '...' twice for one operand", einsum, "...i...", ones(2, 2))
   raises("einsum: 'ij->ii' gives 'i' twice", einsum, "ij->ii", ones(2, 2))
   raises("einsum: 'ij->k' gives 'k', which no operand has", einsum, "ij->k", ones(2, 2))
-  raises("einsum: 'j' is 3 in operand 1, and 4 in operand 2", einsum, "ij,jk", ones(2, 3), ones(4, 5))
+  raises("einsum: 'j' is 3 in operand 1, and 4 in operand 2", einsum, "ij,jk", ones(2, 3),
+         ones(4, 5))
   raises("einsum: 'i' is 2 in operand 1, and 3 in operand 1", einsum, "ii", ones(2, 3))
   raises("einsum: a dimension of '...' is 3 in operand 1, and 4 in operand 2", einsum, "...,...",
          ones(2, 3), ones(4))

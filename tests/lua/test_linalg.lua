@@ -187,12 +187,16 @@ function TestAnySize:test_svd()
   each_size(function(batch, n, m, dtype)
     local a, k = random(batch, n, m, dtype), math.min(n, m)
     local u, s, vh = linalg.svd(a)
-    equals({u.shape, s.shape, vh.shape}, {join(batch, {n, n}), join(batch, {k}), join(batch, {m, m})})
+    equals(u.shape, join(batch, {n, n}))
+    equals(s.shape, join(batch, {k}))
+    equals(vh.shape, join(batch, {m, m}))
     close(u:matmul(diagonal(s, n, m)):matmul(vh), a, "full svd")
     close(turn(u):matmul(u), identity(batch, n, dtype), "u")
     close(vh:matmul(turn(vh)), identity(batch, m, dtype), "vh")
     u, s, vh = linalg.svd(a, {full_matrices = false})
-    equals({u.shape, s.shape, vh.shape}, {join(batch, {n, k}), join(batch, {k}), join(batch, {k, m})})
+    equals(u.shape, join(batch, {n, k}))
+    equals(s.shape, join(batch, {k}))
+    equals(vh.shape, join(batch, {k, m}))
     close((u * s:reshape(join(batch, {1, k}))):matmul(vh), a, "svd")
     close(turn(u):matmul(u), identity(batch, k, dtype), "u")
     close(linalg.svdvals(a), s, "svdvals")
@@ -240,7 +244,9 @@ function TestAnySize:test_lstsq()
     for _, k in ipairs {0, 1, 3} do
       local b = random(batch, n, k, dtype)
       local x, residuals, rank, s = linalg.lstsq(a, b)
-      equals({x.shape, rank.shape, s.shape}, {join(batch, {m, k}), batch, join(batch, {math.min(n, m)})})
+      equals(x.shape, join(batch, {m, k}))
+      equals(rank.shape, batch)
+      equals(s.shape, join(batch, {math.min(n, m)}))
       close(x, linalg.pinv(a):matmul(b), "lstsq", 100)
       close(s, linalg.svdvals(a), "singular values")
       local rest = a:matmul(x) - b
@@ -418,8 +424,8 @@ function TestChunks:test_same_bits_on_any_number_of_threads()
   local first
   support.each_thread_count(function()
     local results = {linalg.inv(a), linalg.solve(a, a), linalg.det(a), linalg.cholesky(positive)}
-    for _, list in ipairs {{linalg.svd(a)}, {linalg.qr(a)}, {linalg.eigh(positive)}, {linalg.eig(a)},
-                           {linalg.svd(many)}, {linalg.lstsq(many, many)}} do
+    for _, list in ipairs {{linalg.svd(a)}, {linalg.qr(a)}, {linalg.eigh(positive)},
+                           {linalg.eig(a)}, {linalg.svd(many)}, {linalg.lstsq(many, many)}} do
       results = join(results, list)
     end
     first = first or results
@@ -467,7 +473,8 @@ function TestErrors:test_at_the_call()
   raises("linalg.qr: mode must be 'reduced', 'complete' or 'r', not table", linalg.qr, ones(2, 2),
          {mode = {}})
   raises("linalg.eigh: UPLO must be 'L' or 'U', not l", linalg.eigh, ones(2, 2), "l")
-  raises("linalg.cholesky: upper must be true or false, not yes", linalg.cholesky, ones(2, 2), "yes")
+  raises("linalg.cholesky: upper must be true or false, not yes", linalg.cholesky,
+         ones(2, 2), "yes")
   raises("linalg.matrix_rank: atol must be a number from 0 on, not -1", linalg.matrix_rank,
          ones(2, 2), {atol = -1})
   raises("linalg.pinv: rtol must be a number from 0 on, not nan", linalg.pinv, ones(2, 2),
@@ -493,8 +500,8 @@ end
 
 function TestErrors:test_norms()
   local x = tensor.ones(2, 2)
-  raises("linalg.norm: there is no norm '3' of matrices: 'fro', 'nuc', 1, 2, inf or their negatives",
-         linalg.norm, x, 3)
+  raises("linalg.norm: there is no norm '3' of matrices: 'fro', 'nuc', 1, 2, inf or their " ..
+         "negatives", linalg.norm, x, 3)
   raises("linalg.norm: the norm 'fro' is one of matrices, not of vectors", linalg.norm, x, "fro", 1)
   raises("linalg.norm: dimension 3 is out of range for a tensor of size 2x2", linalg.norm, x, 2, 3)
   raises("linalg.norm: dimension 2 is there twice", linalg.norm, x, 2, {2, 2})
@@ -545,8 +552,8 @@ function TestErrors:test_which_of_a_batch()
   for _ = 1, 5 do
     local line = here_line()
     fails("linalg.inv: matrix 17 of the batch is singular", linalg.inv(a), line + 1)
-    fails("linalg.cholesky: matrix 17 of the batch is not positive-definite: its leading minor of " ..
-          "order 1 is not", linalg.cholesky(a:reshape(2, 20, 30, 30)), line + 3)
+    fails("linalg.cholesky: matrix 17 of the batch is not positive-definite: its leading minor " ..
+          "of order 1 is not", linalg.cholesky(a:reshape(2, 20, 30, 30)), line + 3)
   end
   equals(linalg.det(a)[17]:item(), 0)
   local sign, log = linalg.slogdet(a)
@@ -584,8 +591,8 @@ function TestErrors:test_nan_without_iteration()
   lu.assertIsNaN(linalg.solve(a, tensor{1, 1})[1]:item())
   lu.assertIsNaN(select(2, linalg.qr(a))[2][2]:item())
   local line = here_line() + 3
-  raises("linalg.cholesky: the matrix is not positive-definite: its leading minor of order 1 is not" ..
-         (" (queued at %s:%d)"):format(arg[0], line),
+  raises("linalg.cholesky: the matrix is not positive-definite: its leading minor of order 1 is " ..
+         ("not (queued at %s:%d)"):format(arg[0], line),
          function() return linalg.cholesky(tensor{{NAN, 0}, {0, 1}}):totable() end)
   pcall(sync)
 end

@@ -203,7 +203,7 @@ static void unpack(const tl_problem *p, const char *packed) {
   char *real = tl_problem_result(p, 2), *imaginary = tl_problem_result(p, 3);
   const char *w = tl_problem_result(p, 1);
   for (size_t j = 0; j < n; j++) {
-    double part = tl_dtype_load(p->dtype, w + j * p->size); /* the first of a pair has it positive */
+    double part = tl_dtype_load(p->dtype, w + j * p->size); /* of a pair the first is positive */
     const char *column = packed + n * (part < 0 ? j - 1 : j) * p->size;
     for (size_t i = 0; i < n; i++) {
       size_t to = (i * n + j) * p->size;
