@@ -65,7 +65,11 @@ local function matrix_rank(a, ...)
   return C.matrix_rank(a, options("linalg.matrix_rank", {"atol", "rtol"}, ...))
 end
 
-local function pinv(a, ...) return C.pinv(a, options("linalg.pinv", {"atol", "rtol"}, ...)) end
+-- A number is the relative tolerance here, and the absolute one of matrix_rank: as in PyTorch.
+local function pinv(a, rcond)
+  if type(rcond) ~= "table" then return C.pinv(a, nil, rcond) end
+  return C.pinv(a, options("linalg.pinv", {"atol", "rtol"}, rcond))
+end
 
 -- The residuals are those of the solution, whatever the rank.
 local function lstsq(a, b, ...)
