@@ -265,7 +265,7 @@ function TestLibrary:test_methods_are_functions()
   for name, f in pairs(tensor) do
     local method = x[name]
     if type(f) == "function" and type(method) == "function" then
-      equals(debug.getinfo(f, "S").what, "C", name)
+      equals(method == f or debug.getinfo(f, "S").what == "C", true, name)
     end
   end
   equals(x:exp() == tensor.exp(x), true)

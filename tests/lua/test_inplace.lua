@@ -25,7 +25,7 @@ end
 function TestOperators:test_every_form()
   for name, f in pairs(tensor) do
     local base = type(f) == "function" and name:match "^(.*%l)_$"
-    if base and tensor[base] then
+    if base and tensor[base] and base ~= "addmm" then
       for _, dtype in ipairs {"float32", "float64"} do
         local x = support.tensor({3, 7}, support.random_data(21, 0.5, 4, dtype), dtype)
         local y = support.tensor({7}, support.random_data(7, 0.5, 4, dtype), dtype)
