@@ -6,12 +6,9 @@
 -- factors have it.  The dimensions that `...` stands for have labels of their own, "..1" to "..n",
 -- counted from the right.
 local _, internal = ...
-local check, fail = internal.check, internal.fail
-local regroup = internal.linalg.regroup
-
-local function size_text(x)
-  return x.ndim == 0 and "()" or table.concat(x.shape, "x")
-end
+local check, regroup = internal.check, internal.linalg.regroup
+local arguments = internal.require "tensor.options"
+local fail, size_text = arguments.fail, arguments.size_text
 
 -- ---- reading the formula ----
 
@@ -21,13 +18,13 @@ local function split_labels(formula, text)
   while at <= #text do
     local label = text:match("^%.%.%.", at) or text:match("^%a", at)
     if not label then
-      fail(("einsum: '%s' of '%s' is neither a letter nor '...'"):format(text:sub(at, at), formula))
+      fail("einsum: '%s' of '%s' is neither a letter nor '...'", text:sub(at, at), formula)
     end
     labels[#labels + 1] = label
     at = at + #label
   end
   if #table.concat(labels):gsub("%a", "") > 3 then
-    fail(("einsum: '%s' has '...' twice for one operand"):format(formula))
+    fail("einsum: '%s' has '...' twice for one operand", formula)
   end
   return labels
 end
@@ -67,8 +64,8 @@ local function label_dims(formula, number, labels, x)
   local letters, has_ellipsis = without_ellipsis(labels)
   local rest = x.ndim - letters
   if rest < 0 or (rest > 0 and not has_ellipsis) then
-    fail(("einsum: '%s' has %d labels for operand %d, whose size is %s"):format(formula, letters,
-      number, size_text(x)))
+    fail("einsum: '%s' has %d labels for operand %d, whose size is %s", formula, letters, number,
+         size_text(x))
   end
   return spread(labels, rest), rest
 end
@@ -101,8 +98,8 @@ local function collect_sizes(labelled, operands)
         sizes[label], owner[label] = size, number
       elseif size ~= 1 and size ~= sizes[label] then
         local what = label:find("%a") and "'" .. label .. "'" or "a dimension of '...'"
-        fail(("einsum: %s is %d in operand %d, and %d in operand %d"):format(what, sizes[label],
-          owner[label], size, number))
+        fail("einsum: %s is %d in operand %d, and %d in operand %d", what, sizes[label],
+             owner[label], size, number)
       end
     end
   end
@@ -200,18 +197,28 @@ end
 
 -- ---- the function ----
 
+-- The operands, which may be in a table.
 local function check_operands(formula, ...)
   if type(formula) ~= "string" then
-    fail(("einsum: the formula must be a string, not %s"):format(type(formula)))
+    fail("einsum: the formula must be a string, not %s", type(formula))
   end
-  local operands = {...}
-  if #operands == 1 and type(operands[1]) == "table" then operands = operands[1] end
-  if #operands == 0 then fail "einsum: wants tensors after the formula" end
-  for number, x in ipairs(operands) do
+  local given, count = {...}, select("#", ...)
+  if count == 1 and type(given[1]) == "table" then
+    given = given[1]
+    count = rawlen(given)
+  end
+  if count == 0 then fail "einsum: wants tensors after the formula" end
+  local operands = {}
+  for number = 1, count do
+    local x = rawget(given, number)
+    if type(x) ~= "userdata" then
+      fail("einsum: operand %d must be a tensor, not %s", number, type(x))
+    end
     check("einsum", x)
+    operands[number] = x
     if x.dtype ~= operands[1].dtype then
-      fail(("einsum: operands 1 and %d are %s and %s: convert one with :to()"):format(number,
-        operands[1].dtype, x.dtype))
+      fail("einsum: operands 1 and %d are %s and %s: convert one with :to()", number,
+           operands[1].dtype, x.dtype)
     end
   end
   return operands
@@ -220,9 +227,9 @@ end
 local function check_output(formula, output, sizes)
   local seen = {}
   for _, label in ipairs(output) do
-    if seen[label] then fail(("einsum: '%s' gives '%s' twice"):format(formula, label)) end
+    if seen[label] then fail("einsum: '%s' gives '%s' twice", formula, label) end
     if not sizes[label] then
-      fail(("einsum: '%s' gives '%s', which no operand has"):format(formula, label))
+      fail("einsum: '%s' gives '%s', which no operand has", formula, label)
     end
     seen[label] = true
   end
@@ -232,7 +239,7 @@ local function einsum(formula, ...)
   local operands = check_operands(formula, ...)
   local inputs, output = parse(formula)
   if #inputs ~= #operands then
-    fail(("einsum: '%s' is for %d operands, not %d"):format(formula, #inputs, #operands))
+    fail("einsum: '%s' is for %d operands, not %d", formula, #inputs, #operands)
   end
   local labelled, ellipsis = {}, 0
   for number, labels in ipairs(inputs) do

@@ -2,78 +2,61 @@
 -- Matrices are the last two dimensions; what comes before them counts a batch.  An argument that
 -- PyTorch takes by name is an option here, or the next argument.
 local _, internal = ...
-local check, fail = internal.check, internal.fail
-local tensor, C = internal.tensor, internal.linalg
-
-local function size_text(x)
-  return x.ndim == 0 and "()" or table.concat(x.shape, "x")
-end
-
--- The values of arguments `names`, from a table of options or from the arguments themselves.
-local function options(name, names, first, ...)
-  if type(first) ~= "table" then return first, ... end
-  local values, known = {}, {}
-  for i, option in ipairs(names) do
-    values[i] = first[option]
-    known[option] = true
-  end
-  for option in pairs(first) do
-    if not known[option] then
-      fail(("%s: unknown option '%s': %s"):format(name, option, table.concat(names, " or ")))
-    end
-  end
-  return table.unpack(values, 1, #names)
-end
+local check, tensor, C = internal.check, internal.tensor, internal.linalg
+local arguments = internal.require "tensor.options"
+local fail, describe, options = arguments.fail, arguments.describe, arguments.options
+local size_text = arguments.size_text
 
 -- ---- square matrices ----
 
-local function solve(a, b, left)
+local function solve(a, b, ...)
   check("linalg.solve", a, b)
-  left = options("linalg.solve", {"left"}, left)
+  local left = options("linalg.solve", 2, {"left"}, ...)
   if left == nil or left == true then return C.solve(a, b) end
-  if left ~= false then fail(("linalg.solve: left must be true or false, not %s"):format(left)) end
+  if left ~= false then fail("linalg.solve: left must be true or false, not %s", describe(left)) end
   if a.ndim < 2 or b.ndim < 2 then
-    fail(("linalg.solve: sizes %s and %s do not fit: with left = false wants matrices"):format(
-      size_text(a), size_text(b)))
+    fail("linalg.solve: sizes %s and %s do not fit: with left = false wants matrices", size_text(a),
+         size_text(b))
   end
   local function turn(x) return x:transpose(-2, -1) end
   return turn(C.solve(turn(a), turn(b)))
 end
 
-local function cholesky(a, ...)
-  return C.cholesky(a, (options("linalg.cholesky", {"upper"}, ...)))
-end
-
-local function eigh(a, ...) return C.eigh(a, (options("linalg.eigh", {"UPLO"}, ...))) end
-
-local function eigvalsh(a, ...)
-  return C.eigvalsh(a, (options("linalg.eigvalsh", {"UPLO"}, ...)))
+-- A function of matrices whose options are the arguments of one in C.
+local function with_options(short, ...)
+  local name, names, f = "linalg." .. short, {...}, C[short]
+  return function(a, ...)
+    check(name, a)
+    local first, second = options(name, 1, names, ...)
+    return f(a, first, second)
+  end
 end
 
 -- ---- matrices of any size ----
 
 local function qr(a, ...)
-  local mode = options("linalg.qr", {"mode"}, ...)
+  check("linalg.qr", a)
+  local mode = options("linalg.qr", 1, {"mode"}, ...)
   local q, r = C.qr(a, mode)
   if mode == "r" then return tensor.zeros(0, {dtype = a.dtype}), q end
   return q, r
 end
 
-local function svd(a, ...) return C.svd(a, (options("linalg.svd", {"full_matrices"}, ...))) end
-
-local function matrix_rank(a, ...)
-  return C.matrix_rank(a, options("linalg.matrix_rank", {"atol", "rtol"}, ...))
-end
-
 -- A number is the relative tolerance here, and the absolute one of matrix_rank: as in PyTorch.
-local function pinv(a, rcond)
-  if type(rcond) ~= "table" then return C.pinv(a, nil, rcond) end
-  return C.pinv(a, options("linalg.pinv", {"atol", "rtol"}, rcond))
+local function pinv(a, first, ...)
+  check("linalg.pinv", a)
+  if type(first) ~= "table" then
+    arguments.count("linalg.pinv", 1, 1, first, ...)
+    return C.pinv(a, nil, first)
+  end
+  return C.pinv(a, options("linalg.pinv", 1, {"atol", "rtol"}, first, ...))
 end
 
 -- The residuals are those of the solution, whatever the rank.
 local function lstsq(a, b, ...)
-  local x, rank, values, vectors = C.lstsq(a, b, (options("linalg.lstsq", {"rcond"}, ...)))
+  check("linalg.lstsq", a, b)
+  local rcond = options("linalg.lstsq", 2, {"rcond"}, ...)
+  local x, rank, values, vectors = C.lstsq(a, b, rcond)
   local rows, columns = a.shape[a.ndim - 1], a.shape[a.ndim]
   if rows <= columns then return x, tensor.zeros(0, {dtype = a.dtype}), rank, values end
   local difference
@@ -92,23 +75,36 @@ end
 
 -- ---- norms ----
 
--- The dimensions d of x, from 1, in a list.
+-- The dimensions, one or two, in a list of numbers from 1 on.
 local function check_dims(x, given)
   local dims = {}
   for i, d in ipairs(type(given) == "table" and given or {given}) do
-    local dim = math.type(d) == "integer" and (d < 0 and x.ndim + 1 + d or d)
-    if not dim or dim < 1 or dim > x.ndim then
-      fail(("linalg.norm: dimension %s is out of range for a tensor of size %s"):format(d,
-        size_text(x)))
+    local at = math.type(d) == "float" and math.tointeger(d) or d
+    if math.type(at) == "integer" and at < 0 then at = x.ndim + 1 + at end
+    if math.type(at) ~= "integer" or at < 1 or at > x.ndim then
+      fail("linalg.norm: dimension %s is out of range for a tensor of size %s", describe(d),
+           size_text(x))
     end
-    if dim == dims[1] then fail(("linalg.norm: dimension %d is there twice"):format(d)) end
-    dims[i] = dim
+    if at == dims[1] then fail("linalg.norm: dimension %d is there twice", d) end
+    dims[i] = at
   end
   return dims
 end
 
-local function largest(x, dim) return (x:max(dim, true)) end
-local function smallest(x, dim) return (x:min(dim, true)) end
+local function check_choice(x, dim)
+  if x:size(dim) > 0 then return end
+  fail "linalg.norm: there are no elements to choose the largest or smallest from"
+end
+
+local function largest(x, dim)
+  check_choice(x, dim)
+  return (x:max(dim, true))
+end
+
+local function smallest(x, dim)
+  check_choice(x, dim)
+  return (x:min(dim, true))
+end
 
 -- Along one dimension, which is kept with size 1.
 local function vector_norm(x, order, dim)
@@ -170,37 +166,35 @@ local function all_dims(x)
   return dims
 end
 
-local function norm(x, ...)
-  check("linalg.norm", x)
-  local order, given, keepdim = options("linalg.norm", {"ord", "dim", "keepdim"}, ...)
+local function check_norm(x, order, dims, keepdim)
   if not x.dtype:find "float" then
-    fail(("linalg.norm: wants a floating-point dtype, not %s: convert it with :to()"):format(
-      x.dtype))
+    fail("linalg.norm: wants a floating-point dtype, not %s: convert it with :to()", x.dtype)
   end
   if keepdim ~= nil and type(keepdim) ~= "boolean" then
-    fail(("linalg.norm: keepdim must be true or false, not %s"):format(keepdim))
+    fail("linalg.norm: keepdim must be true or false, not %s", describe(keepdim))
   end
-  if given == nil and order == nil then
-    return finish(x, vector_norm(x:reshape(-1), 2, 1), all_dims(x), keepdim)
-  end
-  local dims = given == nil and all_dims(x) or check_dims(x, given)
   if #dims ~= 1 and #dims ~= 2 then
-    fail(("linalg.norm: wants one dimension or two, not %d"):format(#dims))
+    fail("linalg.norm: wants one dimension or two, not %d", #dims)
   end
-  local result
-  if #dims == 1 then
-    if order ~= nil and type(order) ~= "number" then
-      fail(("linalg.norm: the norm '%s' is one of matrices, not of vectors"):format(order))
-    end
-    result = vector_norm(x, order or 2, dims[1])
-  else
-    local made = MATRIX_NORMS[order or "fro"]
-    if not made then
-      fail(("linalg.norm: there is no norm '%s' of matrices: 'fro', 'nuc', 1, 2, inf or their " ..
-            "negatives"):format(order))
-    end
-    result = made(x, dims[1], dims[2])
+  if #dims == 1 and type(order) ~= "number" then
+    fail("linalg.norm: a norm of vectors is a number, not %s", describe(order))
   end
+  if #dims == 2 and not MATRIX_NORMS[order] then
+    fail("linalg.norm: there is no norm %s of matrices: 'fro', 'nuc', 1, 2, inf or their negatives",
+         describe(order))
+  end
+end
+
+local function norm(x, ...)
+  check("linalg.norm", x)
+  local order, given, keepdim = options("linalg.norm", 1, {"ord", "dim", "keepdim"}, ...)
+  local flat = given == nil and order == nil
+  local dims = flat and {1} or given == nil and all_dims(x) or check_dims(x, given)
+  if order == nil then order = #dims == 1 and 2 or "fro" end
+  check_norm(x, order, dims, keepdim)
+  if flat then return finish(x, vector_norm(x:reshape(-1), 2, 1), all_dims(x), keepdim) end
+  local result = #dims == 1 and vector_norm(x, order, dims[1])
+                 or MATRIX_NORMS[order](x, dims[1], dims[2])
   return finish(x, result, dims, keepdim)
 end
 
@@ -218,7 +212,7 @@ return {
   {"linalg.slogdet", C.slogdet,
    doc = "linalg.slogdet(A): the determinant's sign, and the logarithm of its absolute value",
    example = "select(2, tensor.linalg.slogdet(tensor{{1, 0}, {0, 1}}))", value = "tensor(0.)"},
-  {"linalg.cholesky", cholesky,
+  {"linalg.cholesky", with_options("cholesky", "upper"),
    doc = "linalg.cholesky(A [, {upper = false}]): the lower triangular L with L L^T = A, or its " ..
          "transpose; only that triangle of A is read",
    example = "tensor.linalg.cholesky(tensor{{4, 0}, {0, 9}})",
@@ -228,16 +222,16 @@ return {
          "square, 'r' gives only R",
    example = "tensor.linalg.qr(tensor{{3, 1}, {4, 2}}):abs()",
    value = "tensor([[0.6000, 0.8000],\n        [0.8000, 0.6000]])"},
-  {"linalg.svd", svd,
+  {"linalg.svd", with_options("svd", "full_matrices"),
    doc = "linalg.svd(A [, {full_matrices = true}]): U, S, Vh with U diag(S) Vh = A, S falling",
    example = "select(2, tensor.linalg.svd(tensor{{3, 0}, {0, -2}}))", value = "tensor([3., 2.])"},
   {"linalg.svdvals", C.svdvals, doc = "linalg.svdvals(A): the singular values, falling",
    example = "tensor.linalg.svdvals(tensor{{3, 0}, {0, -2}})", value = "tensor([3., 2.])"},
-  {"linalg.eigh", eigh,
+  {"linalg.eigh", with_options("eigh", "UPLO"),
    doc = "linalg.eigh(A [, {UPLO = 'L'}]): eigenvalues, rising, and eigenvectors (columns) of a " ..
          "symmetric matrix, of which one triangle is read",
    example = "tensor.linalg.eigh(tensor{{2, 0}, {0, 1}})", value = "tensor([1., 2.])"},
-  {"linalg.eigvalsh", eigvalsh,
+  {"linalg.eigvalsh", with_options("eigvalsh", "UPLO"),
    doc = "linalg.eigvalsh(A [, {UPLO = 'L'}]): eigenvalues of a symmetric matrix, rising",
    example = "tensor.linalg.eigvalsh(tensor{{2, 0}, {0, 1}})", value = "tensor([1., 2.])"},
   {"linalg.eig", C.eig,
@@ -256,7 +250,7 @@ return {
    doc = "linalg.norm(x [, ord, dim, keepdim]): of vectors (one dim; ord any number) or " ..
          "matrices (two; 'fro', 'nuc', 1, 2, inf or negative); by default of all elements",
    example = "tensor.linalg.norm(tensor{3, -4})", value = "tensor(5.)"},
-  {"linalg.matrix_rank", matrix_rank,
+  {"linalg.matrix_rank", with_options("matrix_rank", "atol", "rtol"),
    doc = "linalg.matrix_rank(A [, {atol =, rtol =}]): how many singular values do not count as 0",
    example = "tensor.linalg.matrix_rank(tensor{{1, 2}, {2, 4}}):item() == 1", value = "true"},
   {"linalg.pinv", pinv,

@@ -1,36 +1,25 @@
 -- Products of matrices and vectors that are made of others.
 local _, internal = ...
-local check, fail = internal.check, internal.fail
+local check = internal.check
+local arguments = internal.require "tensor.options"
+local fail, describe, size_text = arguments.fail, arguments.describe, arguments.size_text
 
-local function size_text(x)
-  return x.ndim == 0 and "()" or table.concat(x.shape, "x")
-end
-
-local function outer(a, b)
+local function outer(a, b, ...)
   check("outer", a, b)
+  arguments.count("outer", 2, 0, ...)
   if a.ndim ~= 1 or b.ndim ~= 1 then
-    fail(("outer: wants a vector and a vector, not sizes %s and %s"):format(size_text(a),
-                                                                            size_text(b)))
+    fail("outer: wants a vector and a vector, not sizes %s and %s", size_text(a), size_text(b))
   end
   return a:reshape(-1, 1) * b
 end
 
--- beta and alpha, from {beta =, alpha =} or as two numbers; 1 when they are not given.
-local function factors(name, beta, alpha)
-  if type(beta) == "table" then
-    for key in pairs(beta) do
-      if key ~= "beta" and key ~= "alpha" then
-        fail(("%s: unknown option '%s': beta or alpha"):format(name, key))
-      end
-    end
-    beta, alpha = beta.beta, beta.alpha
-  end
+-- beta and alpha, which are 1 when they are not given.
+local function factors(name, ...)
+  local beta, alpha = arguments.options(name, 3, {"beta", "alpha"}, ...)
   if beta == nil then beta = 1 end
   if alpha == nil then alpha = 1 end
-  for key, value in pairs {beta = beta, alpha = alpha} do
-    if type(value) ~= "number" then
-      fail(("%s: %s must be a number, not %s"):format(name, key, type(value)))
-    end
+  if type(beta) ~= "number" or type(alpha) ~= "number" then
+    fail("%s: beta and alpha must be numbers, not %s and %s", name, describe(beta), describe(alpha))
   end
   return beta, alpha
 end
@@ -44,19 +33,18 @@ local function broadcasts_to(shape, to)
   return true
 end
 
-local function add_product(name, x, a, b, beta, alpha)
+local function add_product(name, x, a, b, ...)
   check(name, x, a, b)
-  beta, alpha = factors(name, beta, alpha)
+  local beta, alpha = factors(name, ...)
   if a.ndim ~= 2 or b.ndim ~= 2 or a.shape[2] ~= b.shape[1] then
-    fail(("%s: cannot multiply %s by %s"):format(name, size_text(a), size_text(b)))
+    fail("%s: cannot multiply %s by %s", name, size_text(a), size_text(b))
   end
   if a.dtype ~= b.dtype or x.dtype ~= a.dtype then
-    fail(("%s: operands are %s, %s and %s: convert them with :to()"):format(name, x.dtype, a.dtype,
-                                                                            b.dtype))
+    fail("%s: operands are %s, %s and %s: convert them with :to()", name, x.dtype, a.dtype, b.dtype)
   end
   local size = {a.shape[1], b.shape[2]}
   if not broadcasts_to(x.shape, size) then
-    fail(("%s: cannot add %dx%d to size %s"):format(name, size[1], size[2], size_text(x)))
+    fail("%s: cannot add %dx%d to size %s", name, size[1], size[2], size_text(x))
   end
   local product = a:mm(b)
   if alpha ~= 1 then product = product * alpha end
@@ -64,12 +52,12 @@ local function add_product(name, x, a, b, beta, alpha)
   return (beta == 1 and x or x * beta) + product
 end
 
-local function addmm(x, a, b, beta, alpha) return add_product("addmm", x, a, b, beta, alpha) end
+local function addmm(...) return add_product("addmm", ...) end
 
-local function addmm_(x, a, b, beta, alpha)
-  local sum = add_product("addmm_", x, a, b, beta, alpha)
+local function addmm_(x, ...)
+  local sum = add_product("addmm_", x, ...)
   if x.ndim ~= 2 or x.shape[1] ~= sum.shape[1] or x.shape[2] ~= sum.shape[2] then
-    fail(("addmm_: cannot put %s into size %s"):format(size_text(sum), size_text(x)))
+    fail("addmm_: cannot put %s into size %s", size_text(sum), size_text(x))
   end
   return x:copy_(sum)
 end

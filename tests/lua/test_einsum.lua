@@ -121,6 +121,8 @@ function TestOuter:test_values()
   equals(tensor.outer(tensor.zeros(0), tensor.ones(2)).shape, {0, 2})
   raises("outer: wants a vector and a vector, not sizes 1x2 and ()", tensor.outer,
          tensor.ones(1, 2), tensor(1))
+  raises("outer: 3 arguments are too many: at most 2", tensor.outer, tensor.ones(1), tensor.ones(1),
+         1)
   raises("outer: argument 2 must be a tensor, not number", tensor.outer, tensor.ones(1), 2)
 end
 
@@ -152,8 +154,10 @@ function TestAddmm:test_errors()
   raises("addmm_: cannot put 2x2 into size 2", tensor.addmm_, ones(2), ones(2, 3), ones(3, 2))
   raises("addmm: unknown option 'gamma': beta or alpha", tensor.addmm, ones(1), ones(1, 1),
          ones(1, 1), {gamma = 1})
-  raises("addmm: beta must be a number, not string", tensor.addmm, ones(1), ones(1, 1), ones(1, 1),
-         {beta = "1"})
+  raises("addmm: beta and alpha must be numbers, not text and 1", tensor.addmm, ones(1), ones(1, 1),
+         ones(1, 1), {beta = "text"})
+  raises("addmm: 6 arguments are too many: at most 5", tensor.addmm, ones(1), ones(1, 1),
+         ones(1, 1), 1, 1, 1)
   raises("addmm: operands are float64, float32 and float32: convert them with :to()", tensor.addmm,
          ones(1, {dtype = "float64"}), ones(1, 1), ones(1, 1))
 end
@@ -227,7 +231,8 @@ function TestEinsum:test_errors()
   local einsum, ones = tensor.einsum, tensor.ones
   raises("einsum: the formula must be a string, not nil", einsum)
   raises("einsum: wants tensors after the formula", einsum, "ij")
-  raises("einsum: argument 1 must be a tensor, not number", einsum, "ij", 1)
+  raises("einsum: operand 1 must be a tensor, not number", einsum, "ij", 1)
+  raises("einsum: operand 2 must be a tensor, not nil", einsum, "i,i", ones(1), nil)
   raises("einsum: 'ij,jk' is for 2 operands, not 1", einsum, "ij,jk", ones(2, 2))
   raises("einsum: 'ijk' has 3 labels for operand 1, whose size is 2x2", einsum, "ijk", ones(2, 2))
   raises("einsum: 'i' has 1 labels for operand 1, whose size is 2x2", einsum, "i", ones(2, 2))

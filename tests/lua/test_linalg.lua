@@ -501,14 +501,49 @@ end
 
 function TestErrors:test_norms()
   local x = tensor.ones(2, 2)
-  raises("linalg.norm: there is no norm '3' of matrices: 'fro', 'nuc', 1, 2, inf or their " ..
+  raises("linalg.norm: there is no norm 3 of matrices: 'fro', 'nuc', 1, 2, inf or their " ..
          "negatives", linalg.norm, x, 3)
-  raises("linalg.norm: the norm 'fro' is one of matrices, not of vectors", linalg.norm, x, "fro", 1)
+  raises("linalg.norm: a norm of vectors is a number, not fro", linalg.norm, x, "fro", 1)
+  for _, order in ipairs {1, 2, -2, INF} do
+    raises("linalg.norm: there are no elements to choose the largest or smallest from",
+           linalg.norm, tensor.zeros(0, order == INF and 2 or 0), order)
+  end
   raises("linalg.norm: dimension 3 is out of range for a tensor of size 2x2", linalg.norm, x, 2, 3)
   raises("linalg.norm: dimension 2 is there twice", linalg.norm, x, 2, {2, 2})
   raises("linalg.norm: wants one dimension or two, not 3", linalg.norm, tensor.ones(1, 1, 1), 2)
   raises("linalg.norm: unknown option 'dims': ord or dim or keepdim", linalg.norm, x, {dims = 1})
   raises("linalg.norm: keepdim must be true or false, not 1", linalg.norm, x, 2, 1, 1)
+end
+
+-- Every function meets every pair of such values behind a good first argument, or without one.
+function TestErrors:test_bad_values()
+  local closed = tensor.ones(2)
+  do local _ <close> = closed end
+  local values = {false, -1, 0, 2.5, NAN, 1 << 62, "text", "ij", {}, {1, 2}, {{}}, {[{}] = 1}, print,
+                  coroutine.create(print), tensor.ones(2, 2), tensor(3), tensor.zeros(0, 2),
+                  tensor.ones(2, 3, 3, {dtype = "float64"}), closed}
+  local functions = {einsum = tensor.einsum, outer = tensor.outer, addmm = tensor.addmm,
+                     addmm_ = tensor.addmm_, bmm = tensor.bmm, matmul = tensor.matmul}
+  for name, f in pairs(linalg) do functions["linalg." .. name] = f end
+  local function try(name, ...)
+    local ok, message = pcall(functions[name], ...)
+    if ok or message:find("(queued at", 1, true) then return end
+    lu.assertStrContains(message, arg[0])
+    lu.assertStrContains(message, ": " .. name .. ": ")
+    lu.assertNil(message:find "[\n]" or message:find ": 0x", message)
+  end
+  for name in pairs(functions) do
+    local first = name == "einsum" and "i,j" or tensor.eye(2)
+    for _, x in ipairs(values) do
+      for _, y in ipairs(values) do
+        try(name, first, x, y)
+        try(name, x, y)
+        try(name, first, first, first, x, y)
+      end
+    end
+  end
+  pcall(sync)
+  equals(linalg.det(tensor.eye(2)):item(), 1)
 end
 
 -- Asks for the message of reading x, which was queued at `line` of this file.
