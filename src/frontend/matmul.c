@@ -67,6 +67,10 @@ static void check_operands(lua_State *L, tl_op op, tl_view *a, tl_view *b) {
     tl_fail(L, "%s: operands are %s and %s: convert one with :to()", name,
             tl_dtype_name((tl_dtype)a->dtype), tl_dtype_name((tl_dtype)b->dtype));
   }
+  if (a->dtype != TL_float32 && a->dtype != TL_float64) {
+    tl_fail(L, "%s: wants float32 or float64, not %s: convert it with :to()", name,
+            tl_dtype_name((tl_dtype)a->dtype));
+  }
 }
 
 static void check_dims(lua_State *L, tl_op op, const tl_view *a, int a_ndim, const tl_view *b,
@@ -145,7 +149,9 @@ static void merge_rows(tl_view *a, tl_view *batch, const tl_view *b) {
   for (int d = 0; d < a->ndim - 1; d++) rows *= a->shape[d];
   int64_t shape[2] = {rows, a->shape[a->ndim - 1]};
   tl_view merged;
-  if (rows == 0 || shape[1] == 0 || !tl_view_reshape(&merged, a, 2, shape)) return;
+  if (rows == 0 || rows > INT_MAX || shape[1] == 0 || !tl_view_reshape(&merged, a, 2, shape)) {
+    return;
+  }
   *a = merged;
   batch->ndim = 0;
 }
