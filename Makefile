@@ -38,7 +38,7 @@ SANITIZE := $(if $(SAN),$(or $(SANITIZE_$(SAN)),$(error SAN is address, undefine
 
 LUA_CFLAGS  := $(call pkg,--cflags lua5.4)
 LUA_LIBS    := $(call pkg,--libs lua5.4)
-BLAS_CFLAGS := $(call pkg,--cflags openblas)
+BLAS_CFLAGS := $(call pkg,--cflags openblas lapacke)
 BLAS_LIBS   := $(call pkg,--libs openblas)
 
 # No contraction: an element's value depends neither on the compiler nor on its position.

@@ -28,7 +28,6 @@ end
 
 -- Random numbers in the size of x; a floating-point dtype other than x's for integers.
 local function like(name, draw, x, options)
-  check(name, x)
   local passed, asked = pass_on(name, options)
   local dtype = asked or x.dtype
   passed.dtype = FLOATING[dtype] and dtype or "float32"
@@ -36,11 +35,13 @@ local function like(name, draw, x, options)
 end
 
 local function rand_like(x, options, ...)
+  check("rand_like", x)
   arguments.count("rand_like", 2, ...)
   return (like("rand_like", tensor.rand, x, options))
 end
 
 local function randn_like(x, options, ...)
+  check("randn_like", x)
   arguments.count("randn_like", 2, ...)
   return (like("randn_like", tensor.randn, x, options))
 end
@@ -67,8 +68,8 @@ local function randint(low, high, size, options, ...)
 end
 
 local function randint_like(x, low, high, options, ...)
-  arguments.count("randint_like", 4, ...)
   check("randint_like", x)
+  arguments.count("randint_like", 4, ...)
   return (integers("randint_like", x.shape, low, high, options))
 end
 
@@ -97,29 +98,29 @@ end
 -- ---- in place ----
 
 local function normal_(x, mean, std, options, ...)
-  arguments.count("normal_", 4, ...)
   check("normal_", x)
+  arguments.count("normal_", 4, ...)
   mean, std = number("normal_", 2, mean, 0), number("normal_", 3, std, 1)
   return (x:copy_(like("normal_", tensor.randn, x, options) * std + mean))
 end
 
 local function uniform_(x, low, high, options, ...)
-  arguments.count("uniform_", 4, ...)
   check("uniform_", x)
+  arguments.count("uniform_", 4, ...)
   low, high = number("uniform_", 2, low, 0), number("uniform_", 3, high, 1)
   return (x:copy_(like("uniform_", tensor.rand, x, options) * (high - low) + low))
 end
 
 local function exponential_(x, rate, options, ...)
-  arguments.count("exponential_", 3, ...)
   check("exponential_", x)
+  arguments.count("exponential_", 3, ...)
   rate = number("exponential_", 2, rate, 1)
   return (x:copy_(like("exponential_", tensor.rand, x, options):log() / -rate))
 end
 
 local function bernoulli_(x, p, options, ...)
-  arguments.count("bernoulli_", 3, ...)
   check("bernoulli_", x)
+  arguments.count("bernoulli_", 3, ...)
   if p == nil then p = 0.5 end
   if internal.kind(p) ~= "tensor" then number("bernoulli_", 2, p) end
   return (x:copy_(like("bernoulli_", tensor.rand, x, options):le(p)))
@@ -128,8 +129,8 @@ end
 -- ---- choices ----
 
 local function bernoulli(p, options, ...)
-  arguments.count("bernoulli", 2, ...)
   check("bernoulli", p)
+  arguments.count("bernoulli", 2, ...)
   if not FLOATING[p.dtype] then
     fail("bernoulli: wants probabilities of a floating-point dtype, not %s", p.dtype)
   end

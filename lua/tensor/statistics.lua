@@ -28,8 +28,7 @@ end
 local HALF = {float16 = true, bfloat16 = true}
 
 -- x in a dtype that several steps can be computed in, and that of the result.
-local function widened(name, x)
-  check(name, x)
+local function widened(x)
   local dtype = x.dtype
   if HALF[dtype] then return x:to "float32", dtype end
   if dtype == "float32" or dtype == "float64" then return x, dtype end
@@ -42,7 +41,7 @@ local function count(x, result)
 end
 
 local function variance(name, x, dims, given)
-  local wide, dtype = widened(name, x)
+  local wide, dtype = widened(x)
   local options = options_of(name, given, {keepdim = false, correction = 1})
   local away = wide - wide:mean(dims, true)
   local total = (away * away):sum(dims, options.keepdim)
@@ -51,20 +50,23 @@ local function variance(name, x, dims, given)
 end
 
 local function var(x, dims, options, ...)
+  check("var", x)
   arguments.count("var", 3, ...)
   local result, dtype = variance("var", x, dims, options)
   return result:to(dtype)
 end
 
 local function std(x, dims, options, ...)
+  check("std", x)
   arguments.count("std", 3, ...)
   local result, dtype = variance("std", x, dims, options)
   return result:sqrt():to(dtype)
 end
 
 local function norm(x, p, dims, keepdim, ...)
+  check("norm", x)
   arguments.count("norm", 4, ...)
-  local wide, dtype = widened("norm", x)
+  local wide, dtype = widened(x)
   p = p == nil and 2 or p
   if type(p) ~= "number" then fail("norm: p must be a number, not %s", internal.kind(p)) end
   local keep = options_of("norm", keepdim, {keepdim = false}).keepdim
@@ -86,8 +88,9 @@ local function norm(x, p, dims, keepdim, ...)
 end
 
 local function logsumexp(x, dims, keepdim, ...)
+  check("logsumexp", x)
   arguments.count("logsumexp", 3, ...)
-  local wide, dtype = widened("logsumexp", x)
+  local wide, dtype = widened(x)
   local keep = options_of("logsumexp", keepdim, {keepdim = false}).keepdim
   if x:numel() == 0 then return wide:exp():sum(dims, keep):log():to(dtype) end
   local most = wide:amax(dims, true)
@@ -98,13 +101,14 @@ end
 
 -- x less its largest along the dimension: exp() of it does not overflow.
 local function shifted(name, x, dim)
-  local wide, dtype = widened(name, x)
+  local wide, dtype = widened(x)
   dim = arguments.dim(name, x.ndim > 0 and x.shape or {1}, dim)
   if x:numel() == 0 then return wide, dim, dtype end
   return wide - wide:amax(dim, true), dim, dtype
 end
 
 local function softmax(x, dim, ...)
+  check("softmax", x)
   arguments.count("softmax", 2, ...)
   local away, at, dtype = shifted("softmax", x, dim)
   local power = away:exp()
@@ -112,20 +116,21 @@ local function softmax(x, dim, ...)
 end
 
 local function log_softmax(x, dim, ...)
+  check("log_softmax", x)
   arguments.count("log_softmax", 2, ...)
   local away, at, dtype = shifted("log_softmax", x, dim)
   return (away - away:exp():sum(at, true):log()):to(dtype)
 end
 
 local function nansum(x, dims, keepdim, ...)
-  arguments.count("nansum", 3, ...)
   check("nansum", x)
+  arguments.count("nansum", 3, ...)
   return (tensor.where(x:isnan(), 0, x):sum(dims, keepdim))
 end
 
 local function nanmean(x, dims, keepdim, ...)
-  arguments.count("nanmean", 3, ...)
   check("nanmean", x)
+  arguments.count("nanmean", 3, ...)
   return nansum(x, dims, keepdim) / x:isnan():logical_not():sum(dims, keepdim)
 end
 

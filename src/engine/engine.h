@@ -51,7 +51,7 @@ void tl_storage_retain(tl_storage *storage); /* one more handle */
  * room; never fails. */
 void tl_engine_drop(tl_engine *engine, tl_storage *storage);
 
-/* What tl_engine_submit copies into the queue.  The operand that is written comes first. */
+/* What tl_engine_submit copies into the queue.  The operands that are written come first. */
 typedef struct tl_draft {
   tl_op op;
   int noperands;

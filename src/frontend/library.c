@@ -191,6 +191,9 @@ int luaopen_tensor(lua_State *L) {
   lua_setfield(L, -2, "names");
   lua_pushinteger(L, TL_MAX_DIMS);
   lua_setfield(L, -2, "MAX_DIMS");
+  lua_newtable(L);
+  add(L, 1, 2, tl_linalg_functions);
+  lua_setfield(L, -2, "linalg");
   lua_rawseti(L, 5, 1);
   push_globals(L);
   lua_rawseti(L, 5, 2);

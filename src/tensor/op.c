@@ -16,6 +16,8 @@ const tl_op_row tl_ops[TL_OP_COUNT] = {
   ELEMENTWISE(3, name, kind, metamethod, #formula, __VA_ARGS__)
 #define TL_OTHER(name, family, doc, example, value) \
   [TL_OP_##name] = {#name, TL_##family, 0, TL_NUMERIC, NULL, NULL, 0, 0, doc, example, value},
+#define TL_MEMBER(group, member, room) \
+  [TL_OP_##group##_##member] = {.name = #group "." #member, .family = TL_##room},
 #include "tensor/ops.def"
 #undef TL_UNARY
 #undef TL_BINARY

@@ -11,6 +11,7 @@ typedef enum tl_family {
   TL_COPY,        /* likewise, without steps */
   TL_GENERATE,    /* values from the element's index alone */
   TL_MATMUL,
+  TL_LINALG, /* factorisations of the matrices of a batch */
   TL_REDUCE,
   TL_COMPARE,
   TL_ALLOCATE, /* nothing to run: the result is its buffer, whatever that holds */
@@ -27,6 +28,7 @@ typedef enum tl_op {
 #define TL_BINARY TL_UNARY
 #define TL_TERNARY TL_UNARY
 #define TL_OTHER(name, family, doc, example, value) TL_OP_##name,
+#define TL_MEMBER(group, name, family) TL_OP_##group##_##name,
 #include "tensor/ops.def"
 #undef TL_UNARY
 #undef TL_BINARY

@@ -13,7 +13,19 @@ typedef struct tl_generate {
 } tl_generate;
 
 /* TL_MATMUL has none: operand 0 (n x m, contiguous) = operand 1 (n x k) times operand 2 (k x m),
- * all of one dtype, for whose strides tl_view_is_matrix holds. */
+ * all of one dtype, for whose strides tl_view_is_matrix holds.  Dimensions before these two, the
+ * same in all operands, count a batch of such products. */
+
+/* TL_LINALG: the last two dimensions of an operand are a matrix (of det, values and ranks: fewer),
+ * those before them count a batch, in the order of memory where they are written.  The operands
+ * that are written (contiguous) come first, in the order of the Lua function's results, then its
+ * arguments.  Complex results are two operands, the real and the imaginary part. */
+typedef struct tl_linalg {
+  bool full;  /* qr, svd: orthogonal matrices that are square */
+  bool upper; /* cholesky, eigh: the triangle that is read, and that cholesky gives */
+  double absolute, relative; /* lstsq, pinv, matrix_rank: singular values up to the larger of
+                                `absolute` and `relative` times the largest one count as 0 */
+} tl_linalg;
 
 /* TL_REDUCE: operand 0 (contiguous) is operand 1 reduced along its last `dims` dimensions, over
  * `count` elements each: at least one unless it is a sum or a mean.

@@ -141,6 +141,38 @@ static void test_write_waits_for_readers(void **state) {
 
 /* ---- lanes ---- */
 
+static void test_all_results_wait(void **state) {
+  (void)state;
+  enum { RESULTS = 3 };
+  tl_storage *results[RESULTS];
+  tl_operand operands[RESULTS];
+  tl_error error;
+  toy_open(&scene, 3);
+  toy_task task = {toy_chunked(hold, 2), &scene, ++scene.submitted};
+  for (int i = 0; i < RESULTS; i++) {
+    results[i] = toy_storage(&scene, 8);
+    operands[i] = toy_operand(results[i], TOY_OVERWRITE);
+  }
+  tl_draft draft = {.op = TL_OP_exp,
+                    .noperands = RESULTS,
+                    .operands = operands,
+                    .parameters = &task,
+                    .parameters_size = sizeof task};
+  assert_int_equal(tl_engine_submit(scene.engine, &draft, &error), TL_OK);
+  for (int i = 0; i < RESULTS; i++) {
+    toy_queue(&scene, toy_medium(note), toy_storage(&scene, 8), TOY_OVERWRITE, results[i]);
+  }
+  assert_true(toy_await(&scene.started, 2));
+  for (int i = 0; i < RESULTS; i++) assert_false(tl_engine_is_ready(scene.engine, results[i]));
+  toy_sleep(1000);
+  assert_int_equal(atomic_load(&scene.finished), 0);
+  atomic_store(&scene.gate, 1);
+  for (int i = RESULTS - 1; i >= 0; i--) toy_wait(&scene, results[i]);
+  toy_drain(&scene);
+  assert_int_equal(atomic_load(&scene.finished), 2 + RESULTS);
+  toy_close(&scene);
+}
+
 static void test_independent_meet(void **state) {
   (void)state;
   for (int threads = 2; threads <= 4; threads *= 2) {
@@ -428,6 +460,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_dependent_never_overlap),
       cmocka_unit_test(test_write_waits_for_readers),
+      cmocka_unit_test(test_all_results_wait),
       cmocka_unit_test(test_independent_meet),
       cmocka_unit_test(test_chunks_meet),
       cmocka_unit_test(test_lanes_need_no_frontend),

@@ -21,11 +21,13 @@ function TestOperators:test_arithmetic()
   equals(x:div_(2):totable(), {{1, 1}, {4.5, 4.5}})
 end
 
+local OF_THEIR_OWN = {addmm = true, bernoulli = true} -- take other operands, draw anew
+
 -- The in-place form of every operator gives the bits of the other form, and its own tensor.
 function TestOperators:test_every_form()
   for name, f in pairs(tensor) do
     local base = type(f) == "function" and name:match "^(.*%l)_$"
-    if base and tensor[base] then
+    if base and tensor[base] and not OF_THEIR_OWN[base] then
       local x1 = tensor{1}
       local wants_bits = not pcall(tensor[base], x1) and not pcall(tensor[base], x1, 2)
       for _, dtype in ipairs(wants_bits and {"int32", "uint8"} or {"float32", "float64"}) do

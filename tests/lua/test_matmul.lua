@@ -137,7 +137,7 @@ function TestErrors:test_shapes()
          tensor.ones(2, 2))
   raises("dot: wants a vector and a vector, not sizes 2x1 and 2", tensor.dot, tensor.ones(2, 1),
          tensor.ones(2))
-  raises("matmul: wants vectors or matrices, not 0 and 1 dimensions", tensor.matmul, tensor(1),
+  raises("matmul: wants at least one dimension, not 0 and 1", tensor.matmul, tensor(1),
          tensor.ones(1))
 end
 

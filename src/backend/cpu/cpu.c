@@ -17,6 +17,7 @@ static void plan(tl_backend *self, const tl_command *command, tl_plan *out) {
     case TL_MATMUL: tl_matmul_plan(command, out); break;
     case TL_REDUCE: tl_reduce_plan(command, out); break;
     case TL_COMPARE: tl_compare_plan(command, out); break;
+    case TL_LINALG: tl_linalg_plan(command, out); break;
     case TL_ALLOCATE:
     case TL_READING:
     case TL_RELEASE: break;
@@ -34,6 +35,7 @@ static tl_status run(tl_backend *self, const tl_command *command, uint32_t chunk
     case TL_MATMUL: tl_matmul_run(cpu, command, chunk); break;
     case TL_REDUCE: tl_reduce_run(cpu, command, chunk); break;
     case TL_COMPARE: tl_compare_run(cpu, command, chunk); break;
+    case TL_LINALG: return tl_linalg_run(cpu, command, chunk, error);
     case TL_ALLOCATE:
     case TL_READING:
     case TL_RELEASE: break;
@@ -42,8 +44,8 @@ static tl_status run(tl_backend *self, const tl_command *command, uint32_t chunk
 }
 
 static tl_status finish(tl_backend *self, const tl_command *command, tl_error *error) {
-  (void)error;
   const tl_cpu *cpu = (const tl_cpu *)self;
+  if (tl_ops[command->op].family == TL_LINALG) return tl_linalg_finish(command, error);
   if (tl_ops[command->op].family == TL_REDUCE) tl_reduce_finish(cpu, command);
   if (tl_ops[command->op].family == TL_COMPARE) tl_compare_finish(command);
   return TL_OK;
