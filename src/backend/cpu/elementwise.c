@@ -100,7 +100,7 @@ static bool is_written_early(const tl_evaluator *evaluator, int output, const in
 
 /* Gives each register a place.  A block is used again as soon as its values have been read for the
  * last time; a step may write the block that it reads. */
-static void lay_out(const tl_evaluator *evaluator, tl_layout *layout) {
+static void lay_out(const tl_evaluator *evaluator, bool tiled, tl_layout *layout) {
   const tl_program *program = evaluator->program;
   tl_dtype dtype = (tl_dtype)program->dtype;
   const tl_operand *outputs = evaluator->outputs, *inputs = evaluator->inputs;
@@ -119,7 +119,7 @@ static void lay_out(const tl_evaluator *evaluator, tl_layout *layout) {
     int r = program->outputs[o];
     bool in_place = is_in_place(&outputs[o], dtype);
     layout->streams[o] = in_place && is_streamed(evaluator, &outputs[o]);
-    if (in_place && !layout->streams[o] && is_written_early(evaluator, o, last_use)) {
+    if (in_place && !tiled && !layout->streams[o] && is_written_early(evaluator, o, last_use)) {
       layout->place[r].direct = &outputs[o];
     }
   }
@@ -129,7 +129,7 @@ static void lay_out(const tl_evaluator *evaluator, tl_layout *layout) {
   bool used[TL_MAX_REGISTERS] = {false};
   int nblocks = 0;
   for (int i = 0; i < evaluator->ninputs; i++) {
-    if (is_in_place(&inputs[i], dtype)) {
+    if (!tiled && is_in_place(&inputs[i], dtype)) {
       layout->place[i].direct = &inputs[i];
     } else if (!layout->place[i].direct) {
       layout->place[i].block = nblocks;
@@ -157,14 +157,19 @@ static void *address(const tl_place *place, char *scratch, size_t block_bytes, s
 }
 
 void tl_evaluator_init(tl_evaluator *evaluator, const tl_cpu *cpu, const tl_program *program,
-                       const tl_operand *operands, int noperands, uint8_t kept) {
+                       const tl_operand *operands, int noperands, uint8_t kept,
+                       const tl_tiles *tiles) {
   evaluator->kept = kept;
   evaluator->cpu = cpu;
   evaluator->program = program;
   evaluator->outputs = operands;
   evaluator->inputs = operands + program->noutputs;
   evaluator->ninputs = noperands - program->noutputs;
-  lay_out(evaluator, &evaluator->layout);
+  lay_out(evaluator, tiles != NULL, &evaluator->layout);
+  if (tiles) {
+    evaluator->outputs = tiles->tile;
+    evaluator->inputs = tiles->tile + program->noutputs;
+  }
 }
 
 void tl_evaluate(tl_evaluator *evaluator, int64_t at, size_t n, void **registers) {
@@ -189,26 +194,30 @@ void tl_evaluate(tl_evaluator *evaluator, int64_t at, size_t n, void **registers
     const tl_operand *out = &evaluator->outputs[o];
     const void *values = registers[program->outputs[o]];
     if (layout->place[program->outputs[o]].direct == out) continue;
-    if (layout->streams[o]) {
-      cpu->kernels->layout->stream((char *)tl_operand_address(out) + (size_t)at * size, values,
-                                   n * size);
-    } else {
-      tl_store_block(cpu, out, at, (int64_t)n, values, dtype);
-    }
+    tl_store_block(cpu, out, at, (int64_t)n, values, dtype, layout->streams[o]);
   }
 }
 
 void tl_elementwise_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk) {
   tl_evaluator evaluator;
   tl_tiles tiles;
-  const tl_operand *operands = tl_tiles_make(command, &tiles) ? tiles.operands : command->operands;
-  tl_evaluator_init(&evaluator, cpu, command->parameters, operands, command->noperands,
-                    TL_IMMEDIATE);
-  int64_t first, count;
-  tl_chunk_range(tl_operand_numel(&command->operands[0]), command->chunks, chunk, &first, &count);
-  for (int64_t at = first, end = first + count; at < end; at += TL_BLOCK) {
-    void *registers[TL_MAX_REGISTERS];
-    tl_evaluate(&evaluator, at, end - at < TL_BLOCK ? (size_t)(end - at) : TL_BLOCK, registers);
+  void *registers[TL_MAX_REGISTERS];
+  bool tiled = tl_tiles_make(&tiles, command);
+  tl_evaluator_init(&evaluator, cpu, command->parameters, command->operands, command->noperands,
+                    TL_IMMEDIATE, tiled ? &tiles : NULL);
+  if (tiled) {
+    int64_t size = (tiles.count + command->chunks - 1) / command->chunks;
+    for (int64_t i = size * chunk, end = i + size; i < end && i < tiles.count; i++) {
+      size_t n = (size_t)tl_tiles_move(&tiles, i);
+      tl_evaluate(&evaluator, 0, n, registers);
+    }
+  } else {
+    int64_t first, count;
+    tl_chunk_range(tl_operand_numel(&command->operands[0]), command->chunks, chunk, &first,
+                   &count);
+    for (int64_t at = first, end = first + count; at < end; at += TL_BLOCK) {
+      tl_evaluate(&evaluator, at, end - at < TL_BLOCK ? (size_t)(end - at) : TL_BLOCK, registers);
+    }
   }
   cpu->kernels->layout->fence();
 }
