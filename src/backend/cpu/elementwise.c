@@ -36,7 +36,12 @@ void tl_elementwise_plan(const tl_command *command, tl_plan *plan) {
   int64_t numel = tl_operand_numel(&command->operands[0]);
   plan->cost = 20 + (float)numel * tl_program_cost(command->parameters, command->operands,
                                                    command->noperands);
-  plan->chunks = tl_chunks_of(numel);
+  tl_tiles tiles;
+  if (tl_tiles_make(&tiles, command)) {
+    plan->chunks = tiles.count < TL_MAX_CHUNKS ? (uint32_t)tiles.count : TL_MAX_CHUNKS;
+  } else {
+    plan->chunks = tl_chunks_of(numel);
+  }
 }
 
 static bool is_in_place(const tl_operand *operand, tl_dtype dtype) {
@@ -100,7 +105,7 @@ static bool is_written_early(const tl_evaluator *evaluator, int output, const in
 
 /* Gives each register a place.  A block is used again as soon as its values have been read for the
  * last time; a step may write the block that it reads. */
-static void lay_out(const tl_evaluator *evaluator, bool tiled, tl_layout *layout) {
+static void lay_out(const tl_evaluator *evaluator, const tl_tiles *tiles, tl_layout *layout) {
   const tl_program *program = evaluator->program;
   tl_dtype dtype = (tl_dtype)program->dtype;
   const tl_operand *outputs = evaluator->outputs, *inputs = evaluator->inputs;
@@ -119,7 +124,7 @@ static void lay_out(const tl_evaluator *evaluator, bool tiled, tl_layout *layout
     int r = program->outputs[o];
     bool in_place = is_in_place(&outputs[o], dtype);
     layout->streams[o] = in_place && is_streamed(evaluator, &outputs[o]);
-    if (in_place && !tiled && !layout->streams[o] && is_written_early(evaluator, o, last_use)) {
+    if (in_place && !tiles && !layout->streams[o] && is_written_early(evaluator, o, last_use)) {
       layout->place[r].direct = &outputs[o];
     }
   }
@@ -129,7 +134,9 @@ static void lay_out(const tl_evaluator *evaluator, bool tiled, tl_layout *layout
   bool used[TL_MAX_REGISTERS] = {false};
   int nblocks = 0;
   for (int i = 0; i < evaluator->ninputs; i++) {
-    if (!tiled && is_in_place(&inputs[i], dtype)) {
+    bool in_place = tiles ? tiles->is_packed[program->noutputs + i] && inputs[i].dtype == dtype
+                          : is_in_place(&inputs[i], dtype);
+    if (in_place) {
       layout->place[i].direct = &inputs[i];
     } else if (!layout->place[i].direct) {
       layout->place[i].block = nblocks;
@@ -163,13 +170,10 @@ void tl_evaluator_init(tl_evaluator *evaluator, const tl_cpu *cpu, const tl_prog
   evaluator->cpu = cpu;
   evaluator->program = program;
   evaluator->outputs = operands;
-  evaluator->inputs = operands + program->noutputs;
+  evaluator->inputs = (tiles ? tiles->tile : operands) + program->noutputs;
   evaluator->ninputs = noperands - program->noutputs;
-  lay_out(evaluator, tiles != NULL, &evaluator->layout);
-  if (tiles) {
-    evaluator->outputs = tiles->tile;
-    evaluator->inputs = tiles->tile + program->noutputs;
-  }
+  lay_out(evaluator, tiles, &evaluator->layout);
+  if (tiles) evaluator->outputs = tiles->tile;
 }
 
 void tl_evaluate(tl_evaluator *evaluator, int64_t at, size_t n, void **registers) {
@@ -198,26 +202,24 @@ void tl_evaluate(tl_evaluator *evaluator, int64_t at, size_t n, void **registers
   }
 }
 
-void tl_elementwise_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk) {
+static void run_rows(const tl_cpu *cpu, const tl_command *command, uint32_t chunk) {
   tl_evaluator evaluator;
-  tl_tiles tiles;
-  void *registers[TL_MAX_REGISTERS];
-  bool tiled = tl_tiles_make(&tiles, command);
   tl_evaluator_init(&evaluator, cpu, command->parameters, command->operands, command->noperands,
-                    TL_IMMEDIATE, tiled ? &tiles : NULL);
-  if (tiled) {
-    int64_t size = (tiles.count + command->chunks - 1) / command->chunks;
-    for (int64_t i = size * chunk, end = i + size; i < end && i < tiles.count; i++) {
-      size_t n = (size_t)tl_tiles_move(&tiles, i);
-      tl_evaluate(&evaluator, 0, n, registers);
-    }
+                    TL_IMMEDIATE, NULL);
+  int64_t first, count;
+  tl_chunk_range(tl_operand_numel(&command->operands[0]), command->chunks, chunk, &first, &count);
+  for (int64_t at = first, end = first + count; at < end; at += TL_BLOCK) {
+    void *registers[TL_MAX_REGISTERS];
+    tl_evaluate(&evaluator, at, end - at < TL_BLOCK ? (size_t)(end - at) : TL_BLOCK, registers);
+  }
+}
+
+void tl_elementwise_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk) {
+  tl_tiles tiles;
+  if (tl_tiles_make(&tiles, command)) {
+    tl_tiles_run(cpu, &tiles, command, chunk);
   } else {
-    int64_t first, count;
-    tl_chunk_range(tl_operand_numel(&command->operands[0]), command->chunks, chunk, &first,
-                   &count);
-    for (int64_t at = first, end = first + count; at < end; at += TL_BLOCK) {
-      tl_evaluate(&evaluator, at, end - at < TL_BLOCK ? (size_t)(end - at) : TL_BLOCK, registers);
-    }
+    run_rows(cpu, command, chunk);
   }
   cpu->kernels->layout->fence();
 }

@@ -37,9 +37,9 @@ static inline void tl_chunk_range(int64_t numel, uint32_t chunks, uint32_t chunk
 /* Whether an operand is one run of elements in row-major order. */
 bool tl_operand_is_contiguous(const tl_operand *operand);
 
-/* Elements first .. first+count-1 of an operand (at most TL_BLOCK), in row-major order, to or from
- * contiguous memory of another dtype.  `streams`: past the caches, into a contiguous operand of the
- * same dtype or a tile of one. */
+/* Elements first .. first+count-1 of an operand, in row-major order, to or from contiguous memory
+ * of another dtype; at most TL_BLOCK of them when it is another.  `streams`: past the caches, into a
+ * contiguous operand of the same dtype or a tile of one. */
 void tl_load_block(const tl_cpu *cpu, void *to, tl_dtype dtype, const tl_operand *from,
                    int64_t first, int64_t count);
 void tl_store_block(const tl_cpu *cpu, const tl_operand *to, int64_t first, int64_t count,
@@ -51,20 +51,22 @@ typedef struct tl_tiles {
   int ndim, noperands;
   const int64_t *shape;
   const tl_operand *whole;
-  int64_t extent[TL_MAX_DIMS]; /* of a tile; less at the far ends */
+  int64_t extent[TL_MAX_DIMS];                     /* of a tile; less at the far ends */
+  bool is_packed[TL_MAX_OUTPUTS + TL_MAX_INPUTS];  /* copied tile by tile, into rows */
 
   /* The tile at hand, in the dimensions where it has more than one element. */
   tl_operand tile[TL_MAX_OUTPUTS + TL_MAX_INPUTS];
   int tile_ndim, tile_dim[TL_MAX_DIMS];
   int64_t tile_shape[TL_MAX_DIMS];
   int64_t tile_stride[TL_MAX_OUTPUTS + TL_MAX_INPUTS][TL_MAX_DIMS];
+  int64_t packed_stride[TL_MAX_DIMS];
+  tl_storage panels; /* of the packed operands */
 } tl_tiles;
 
-/* False when row by row is as good. */
+/* False when no operand is out of order: row by row is as good then. */
 bool tl_tiles_make(tl_tiles *tiles, const tl_command *command);
 
-/* To tile 0 .. count-1, of which the number of elements is returned. */
-int64_t tl_tiles_move(tl_tiles *tiles, int64_t index);
+void tl_tiles_run(const tl_cpu *cpu, tl_tiles *tiles, const tl_command *command, uint32_t chunk);
 
 /* Where a register's values are while a block is computed. */
 typedef struct tl_place {

@@ -47,7 +47,8 @@ static void repeat(char *out, size_t bytes, size_t count) {
 /* One round of turns rotates the bits of an element's place in a square of SIDE x SIDE by one, so
  * log2(SIDE) of them exchange its row and its column.
  *
- * transpose: out[r][c] = in[c][r]; the last squares of a side overlap those before. */
+ * transpose: out[r][c] = in[c][r], both in patches of whole cache lines; the squares at the far
+ * ends overlap those before. */
 #define TRANSPOSE(size, T)                                                                        \
   enum { SIDE_##size = 16 / size };                                                               \
   typedef T vector_##size __attribute__((vector_size(16), aligned(size), may_alias));             \
@@ -67,16 +68,22 @@ static void repeat(char *out, size_t bytes, size_t count) {
   }                                                                                               \
   static void transpose_##size(T *out, int64_t rows, int64_t columns, const T *in,                \
                                int64_t in_stride) {                                               \
-    enum { SIDE = SIDE_##size };                                                                  \
-    for (int64_t c = 0; c < columns; c += SIDE) {                                                 \
-      if (c + SIDE > columns) c = columns - SIDE;                                                 \
-      for (int64_t r = 0; r < rows; r += SIDE) {                                                  \
-        if (r + SIDE > rows) r = rows - SIDE;                                                     \
-        transpose_square_##size(out + r * columns + c, columns, in + c * in_stride + r,           \
-                                in_stride);                                                       \
+    enum { SIDE = SIDE_##size, PATCH = 64 / size };                                               \
+    for (int64_t patch_c = 0; patch_c < columns; patch_c += PATCH) {                              \
+      for (int64_t patch_r = 0; patch_r < rows; patch_r += PATCH) {                               \
+        for (int64_t i = 0; i < PATCH && patch_c + i < columns; i += SIDE) {                      \
+          int64_t c = least(patch_c + i, columns - SIDE);                                         \
+          for (int64_t j = 0; j < PATCH && patch_r + j < rows; j += SIDE) {                       \
+            int64_t r = least(patch_r + j, rows - SIDE);                                          \
+            transpose_square_##size(out + r * columns + c, columns, in + c * in_stride + r,       \
+                                    in_stride);                                                   \
+          }                                                                                       \
+        }                                                                                         \
       }                                                                                           \
     }                                                                                             \
   }
+
+TL_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 #define STRIDED(T, stride) \
   TL_INDEPENDENT for (int64_t i = 0; i < n; i++) out[i] = in[i * (stride)]
