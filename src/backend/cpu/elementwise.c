@@ -105,10 +105,11 @@ static bool is_written_early(const tl_evaluator *evaluator, int output, const in
 
 /* Gives each register a place.  A block is used again as soon as its values have been read for the
  * last time; a step may write the block that it reads. */
-static void lay_out(const tl_evaluator *evaluator, const tl_tiles *tiles, tl_layout *layout) {
+static void lay_out(const tl_evaluator *evaluator, const tl_operand *operands,
+                    const tl_tiles *tiles, tl_layout *layout) {
   const tl_program *program = evaluator->program;
   tl_dtype dtype = (tl_dtype)program->dtype;
-  const tl_operand *outputs = evaluator->outputs, *inputs = evaluator->inputs;
+  bool in_runs = !tiles || tiles->in_runs; /* contiguous operands are so in a block */
   int last_use[TL_MAX_REGISTERS];
   for (int r = 0; r < TL_MAX_REGISTERS; r++) {
     last_use[r] = -1;
@@ -122,10 +123,10 @@ static void lay_out(const tl_evaluator *evaluator, const tl_tiles *tiles, tl_lay
   if (evaluator->kept != TL_IMMEDIATE) last_use[evaluator->kept] = program->nsteps;
   for (int o = 0; o < program->noutputs; o++) {
     int r = program->outputs[o];
-    bool in_place = is_in_place(&outputs[o], dtype);
-    layout->streams[o] = in_place && is_streamed(evaluator, &outputs[o]);
-    if (in_place && !tiles && !layout->streams[o] && is_written_early(evaluator, o, last_use)) {
-      layout->place[r].direct = &outputs[o];
+    bool in_place = is_in_place(&operands[o], dtype);
+    layout->streams[o] = in_place && is_streamed(evaluator, &operands[o]);
+    if (in_place && in_runs && !layout->streams[o] && is_written_early(evaluator, o, last_use)) {
+      layout->place[r].direct = &evaluator->outputs[o];
     }
   }
   for (int o = 0; o < program->noutputs; o++) {
@@ -134,10 +135,10 @@ static void lay_out(const tl_evaluator *evaluator, const tl_tiles *tiles, tl_lay
   bool used[TL_MAX_REGISTERS] = {false};
   int nblocks = 0;
   for (int i = 0; i < evaluator->ninputs; i++) {
-    bool in_place = tiles ? tiles->is_packed[program->noutputs + i] && inputs[i].dtype == dtype
-                          : is_in_place(&inputs[i], dtype);
-    if (in_place) {
-      layout->place[i].direct = &inputs[i];
+    const tl_operand *whole = &operands[program->noutputs + i];
+    bool is_packed = tiles && tiles->is_packed[program->noutputs + i];
+    if (is_packed ? whole->dtype == dtype : in_runs && is_in_place(whole, dtype)) {
+      layout->place[i].direct = &evaluator->inputs[i];
     } else if (!layout->place[i].direct) {
       layout->place[i].block = nblocks;
       used[nblocks++] = true;
@@ -169,11 +170,10 @@ void tl_evaluator_init(tl_evaluator *evaluator, const tl_cpu *cpu, const tl_prog
   evaluator->kept = kept;
   evaluator->cpu = cpu;
   evaluator->program = program;
-  evaluator->outputs = operands;
-  evaluator->inputs = (tiles ? tiles->tile : operands) + program->noutputs;
+  evaluator->outputs = tiles ? tiles->tile : operands;
+  evaluator->inputs = evaluator->outputs + program->noutputs;
   evaluator->ninputs = noperands - program->noutputs;
-  lay_out(evaluator, tiles, &evaluator->layout);
-  if (tiles) evaluator->outputs = tiles->tile;
+  lay_out(evaluator, operands, tiles, &evaluator->layout);
 }
 
 void tl_evaluate(tl_evaluator *evaluator, int64_t at, size_t n, void **registers) {

@@ -53,6 +53,7 @@ typedef struct tl_tiles {
   const tl_operand *whole;
   int64_t extent[TL_MAX_DIMS];                     /* of a tile; less at the far ends */
   bool is_packed[TL_MAX_OUTPUTS + TL_MAX_INPUTS];  /* copied tile by tile, into rows */
+  bool in_runs;                                    /* what is contiguous is so in a tile */
 
   /* The tile at hand, in the dimensions where it has more than one element. */
   tl_operand tile[TL_MAX_OUTPUTS + TL_MAX_INPUTS];

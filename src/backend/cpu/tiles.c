@@ -9,7 +9,8 @@
 #include "backend/cpu/families.h"
 
 enum {
-  WIDTH = 256,
+  WIDTH = 256,             /* elements of a run */
+  SHORT_ROW = 2 * WIDTH,
   PANEL_BYTES = 256 << 10, /* all panels: a part of L2 */
   ALIGNMENT = 64,          /* of a panel */
   LINE = 16,               /* elements in a run with which row by row is good enough */
@@ -67,13 +68,14 @@ static int64_t product(int n, const int64_t *extent) {
   return count;
 }
 
-/* As wide as fits; then what room is left goes to the innermost dimensions; then as few tiles as
- * that takes share the elements evenly. */
+/* As wide as fits, and whole rows if they are short; then what room is left goes to the innermost
+ * dimensions; then as few tiles as that takes share the elements evenly. */
 static void choose_extents(tl_tiles *tiles, int64_t most) {
   int ndim = tiles->ndim;
-  int64_t *extent = tiles->extent, width = WIDTH;
+  int64_t *extent = tiles->extent, width = WIDTH, row = tiles->shape[ndim - 1];
   do {
     for (int d = 0; d < ndim; d++) extent[d] = 1;
+    if (row <= SHORT_ROW) extent[ndim - 1] = row;
     for (int i = 0; i < tiles->noperands; i++) stretch(extent, &tiles->whole[i], width);
     width /= 2;
   } while (product(ndim, extent) > most);
@@ -106,8 +108,10 @@ bool tl_tiles_make(tl_tiles *tiles, const tl_command *command) {
   choose_extents(tiles, most);
   tiles->count = 1;
   tiles->tile_ndim = 0;
+  tiles->in_runs = true;
   for (int d = 0; d < tiles->ndim; d++) {
     tiles->count *= (tiles->shape[d] + tiles->extent[d] - 1) / tiles->extent[d];
+    if (tiles->tile_ndim > 0 && tiles->extent[d] < tiles->shape[d]) tiles->in_runs = false;
     if (tiles->extent[d] > 1) tiles->tile_dim[tiles->tile_ndim++] = d;
   }
   for (int i = 0; i < command->noperands; i++) {

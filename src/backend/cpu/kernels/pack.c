@@ -44,6 +44,9 @@ static void repeat(char *out, size_t bytes, size_t count) {
 #define UNROLLED _Pragma("GCC unroll 16")
 #endif
 
+#ifndef AHEAD
+#define AHEAD 128
+#endif
 /* One round of turns rotates the bits of an element's place in a square of SIDE x SIDE by one, so
  * log2(SIDE) of them exchange its row and its column.
  *
@@ -73,6 +76,9 @@ static void repeat(char *out, size_t bytes, size_t count) {
       for (int64_t patch_r = 0; patch_r < rows; patch_r += PATCH) {                               \
         for (int64_t i = 0; i < PATCH && patch_c + i < columns; i += SIDE) {                      \
           int64_t c = least(patch_c + i, columns - SIDE);                                         \
+          UNROLLED for (int k = 0; k < SIDE; k++) {                                               \
+            __builtin_prefetch(in + (c + k) * in_stride + patch_r + AHEAD / size);                \
+          }                                                                                       \
           for (int64_t j = 0; j < PATCH && patch_r + j < rows; j += SIDE) {                       \
             int64_t r = least(patch_r + j, rows - SIDE);                                          \
             transpose_square_##size(out + r * columns + c, columns, in + c * in_stride + r,       \
