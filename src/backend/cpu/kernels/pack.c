@@ -44,9 +44,8 @@ static void repeat(char *out, size_t bytes, size_t count) {
 #define UNROLLED _Pragma("GCC unroll 16")
 #endif
 
-#ifndef AHEAD
-#define AHEAD 128
-#endif
+enum { AHEAD = 128 }; /* bytes that are fetched before they are needed */
+
 /* One round of turns rotates the bits of an element's place in a square of SIDE x SIDE by one, so
  * log2(SIDE) of them exchange its row and its column.
  *
