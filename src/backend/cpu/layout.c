@@ -114,6 +114,10 @@ void tl_store_block(const tl_cpu *cpu, const tl_operand *to, int64_t first, int6
   const char *block = from;
   tl_walk walk;
   if (count == 0) return;
+  if (streams && tl_operand_is_contiguous(to)) {
+    cpu->kernels->layout->stream(base + first * size, from, (size_t)(count * size));
+    return;
+  }
   for (begin(&walk, to, first, count); walk.left > 0; step(&walk)) {
     const tl_grid *grid = &walk.grid;
     const int64_t n = grid->rows * grid->columns;
