@@ -93,11 +93,12 @@ bool tl_tiles_make(tl_tiles *tiles, const tl_command *command) {
   const tl_operand *operands = command->operands;
   const tl_program *program = command->parameters;
   int64_t packed_size = 0; /* bytes an element */
+  if (operands[0].ndim < 2 || tl_operand_numel(&operands[0]) <= TL_BLOCK) return false;
   for (int i = 0; i < command->noperands; i++) {
     tiles->is_packed[i] = i >= program->noutputs && is_out_of_order(&operands[i]);
     if (tiles->is_packed[i]) packed_size += (int64_t)tl_dtype_size((tl_dtype)operands[i].dtype);
   }
-  if (packed_size == 0 || tl_operand_numel(&operands[0]) <= TL_BLOCK) return false;
+  if (packed_size == 0) return false;
 
   tiles->ndim = operands[0].ndim;
   tiles->shape = operands[0].shape;
