@@ -258,13 +258,28 @@ bool tl_group_add(const tl_fusion *fusion, tl_group *group, const tl_command *co
   return true;
 }
 
+/* Whether an input lies the other way round in memory.  A reduction takes its elements row by row,
+ * and long rows would read a cache line for each; a program alone takes them tile by tile. */
+static bool has_turned_input(const tl_group *group) {
+  int last = group->ndim - 1;
+  if (group->shape[last] < TL_LONG_ROW) return false;
+  for (int i = 0; i < group->ninputs; i++) {
+    const int64_t *stride = group->stride[i];
+    if (stride[last] == 0 || stride[last] == 1) continue;
+    for (int d = 0; d < last; d++) {
+      if (stride[d] == 1 && group->shape[d] > 1) return true;
+    }
+  }
+  return false;
+}
+
 bool tl_group_reduce(const tl_fusion *fusion, tl_group *group, const tl_command *command) {
   if (tl_ops[command->op].family != TL_REDUCE || command->inject_fault) return false;
   const tl_reduce *parameters = command->parameters;
   const tl_operand *out = &command->operands[0], *in = &command->operands[1];
   if (parameters->count < TL_FUSE_REDUCED || !is_contiguous(in->ndim, in->shape, in->stride) ||
       tl_dtype_compute(group->dtype) != group->dtype ||
-      tl_operand_numel(in) != numel_of(group->ndim, group->shape)) {
+      tl_operand_numel(in) != numel_of(group->ndim, group->shape) || has_turned_input(group)) {
     return false;
   }
   tl_group longer = *group;

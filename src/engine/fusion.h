@@ -22,6 +22,7 @@
 enum {
   TL_FUSE_ELEMENTS = 16384, /* smaller commands are bundled instead: they are in cache anyway */
   TL_MAX_FUSED_OPERANDS = 1 + TL_MAX_OUTPUTS + TL_MAX_INPUTS,
+  TL_LONG_ROW = 64,
   TL_FUSE_REDUCED = 256, /* a reduction over fewer elements does not end a group */
 };
 

@@ -26,15 +26,28 @@ void tl_pool_init(tl_pool *pool, tl_backend *backend) {
   pthread_mutex_init(&pool->lock, NULL);
 }
 
-static void drop_cached(tl_pool *pool, size_t keep) {
-  for (unsigned class = TL_POOL_CLASSES; class-- > 0;) {
-    while (pool->free[class] && pool->cached > keep) {
-      tl_pool_buffer *buffer = pool->free[class];
-      size_t rounded = (size_t)(class % 4 + 5) << class / 4;
-      pool->free[class] = buffer->next;
-      pool->cached -= rounded;
-      pool->backend->release(pool->backend, buffer, rounded);
+/* The class with free buffers that has been left alone for longest; there must be one. */
+static unsigned stalest_class(const tl_pool *pool) {
+  unsigned stalest = TL_POOL_CLASSES;
+  for (unsigned class = 0; class < TL_POOL_CLASSES; class++) {
+    if (!pool->free[class]) continue;
+    if (stalest == TL_POOL_CLASSES || pool->touched[class] < pool->touched[stalest]) {
+      stalest = class;
     }
+  }
+  return stalest;
+}
+
+/* Sizes that are in use keep their buffers: a new one costs more in page faults than most
+ * operations on it. */
+static void drop_cached(tl_pool *pool, size_t keep) {
+  while (pool->cached > keep) {
+    unsigned class = stalest_class(pool);
+    tl_pool_buffer *buffer = pool->free[class];
+    size_t rounded = (size_t)(class % 4 + 5) << class / 4;
+    pool->free[class] = buffer->next;
+    pool->cached -= rounded;
+    pool->backend->release(pool->backend, buffer, rounded);
   }
 }
 
@@ -53,6 +66,7 @@ void *tl_pool_take(tl_pool *pool, size_t bytes) {
   size_t rounded;
   unsigned class = size_class(bytes, &rounded);
   pthread_mutex_lock(&pool->lock);
+  pool->touched[class] = ++pool->clock;
   tl_pool_buffer *buffer = pool->free[class];
   if (buffer) {
     pool->free[class] = buffer->next;
@@ -80,6 +94,7 @@ void tl_pool_give(tl_pool *pool, void *buffer, size_t bytes) {
   unsigned class = size_class(bytes, &rounded);
   pthread_mutex_lock(&pool->lock);
   tl_pool_buffer *link = buffer;
+  pool->touched[class] = ++pool->clock;
   link->next = pool->free[class];
   pool->free[class] = link;
   pool->used -= rounded;

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "engine/backend.h"
 
@@ -13,6 +14,8 @@ typedef struct tl_pool {
   tl_backend *backend;
   pthread_mutex_t lock;
   struct tl_pool_buffer *free[TL_POOL_CLASSES]; /* stacks: the last one given is taken first */
+  uint64_t touched[TL_POOL_CLASSES];            /* `clock` when it was last taken from or given to */
+  uint64_t clock;                               /* counts both */
   size_t used, cached, peak;                    /* bytes; peak: the most of both together */
 } tl_pool;
 

@@ -122,6 +122,11 @@ WORKLOADS.update({
     "sum.rows": (1, lambda lib: array(lib, (ROWS, COLUMNS), lambda lib, x, y: lib.sum(x, 1))),
     "sum.columns": (1, lambda lib: array(lib, (ROWS, COLUMNS), lambda lib, x, y: lib.sum(x, 0))),
     "transpose": (1, lambda lib: array(lib, (ROWS, COLUMNS), lambda lib, x, y: lib.transposed(x))),
+    "layout.transposed": (1, lambda lib: array(
+        lib, (ROWS, COLUMNS), lambda lib, x, y: x + y.reshape(COLUMNS, ROWS).T)),
+    "layout.stepped": (1, lambda lib: array(
+        lib, (ROWS, 2 * COLUMNS), lambda lib, x, y: x[:, ::2] + y[:, ::2])),
+    "layout.row": (1, lambda lib: array(lib, (ROWS, COLUMNS), lambda lib, x, y: x + y[0])),
     "randn": (1, lambda lib: lambda: lib.randn(1000, 1000)),
     "small": (20000, lambda lib: small(lib, 20000)),
     "read": (2000, lambda lib: read(lib, 2000)),

@@ -25,6 +25,7 @@ typedef void kernel(float *restrict out, const float *restrict x, const float *r
     (void)y;                                                                           \
   }
 EACH(loop_copy, x[i])
+EACH(loop_add, x[i] + y[i])
 EACH(loop_xy2, x[i] * y[i] + 2)
 EACH(loop_chain, ((((x[i] * y[i] + 2) * x[i] - 1) * y[i] + x[i]) * 0.5f - y[i]))
 EACH(loop_exp, expf(x[i]))
@@ -142,6 +143,9 @@ int main(int argc, char **argv) {
       {"sum.rows", loop_sum, (long)ROWS * BLOCK, 1},
       {"sum.columns", loop_sum, (long)ROWS * BLOCK, 1},
       {"transpose", loop_copy, (long)ROWS * BLOCK, 0},
+      {"layout.transposed", loop_add, (long)ROWS * BLOCK, 0},
+      {"layout.stepped", loop_add, (long)ROWS * BLOCK, 0},
+      {"layout.row", loop_add, (long)ROWS * BLOCK, 0},
   };
   for (size_t i = 0; i < sizeof workloads / sizeof *workloads; i++) {
     workload *w = &workloads[i];

@@ -88,6 +88,15 @@ array("sum.columns", "sums of columns, 4096x1024", {ROWS, COLUMNS},
   function(x) return x:sum(1) end, "one C loop over rows")
 array("transpose", "transposed copy, 4096x1024", {ROWS, COLUMNS},
   function(x) return x:t():clone() end, "plain copy")
+array("layout.transposed", "x + y transposed, 4096x1024", {ROWS, COLUMNS},
+  function(x, y) return x + y:reshape(COLUMNS, ROWS):t() end, "one C loop, contiguous")
+array("layout.stepped", "x + y, every other column", {ROWS, 2 * COLUMNS},
+  function(x, y)
+    local even = {{}, {1, 2 * COLUMNS - 1, 2}}
+    return x[even] + y[even]
+  end, "one C loop, contiguous")
+array("layout.row", "x + row, 4096x1024", {ROWS, COLUMNS}, function(x, y) return x + y[1] end,
+  "one C loop, contiguous")
 array("randn", "randn(1000, 1000)", {1}, function() return tensor.randn(1000, 1000) end)
 
 -- ---- small operations ---------------------------------------------------------------------------

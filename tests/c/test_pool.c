@@ -114,6 +114,21 @@ static void test_idle_memory_follows_use(void **state) {
   assert_int_equal(held(), pool.cached);
 }
 
+/* Idle buffers of sizes that nobody asks for any more go first, not the large one in use. */
+static void test_stale_sizes_go_first(void **state) {
+  (void)state;
+  void *stale[14], *large = tl_pool_take(&pool, 40 * MiB);
+  for (int i = 0; i < 14; i++) stale[i] = tl_pool_take(&pool, 8 * MiB);
+  for (int i = 0; i < 14; i++) tl_pool_give(&pool, stale[i], 8 * MiB);
+  for (int i = 0; i < 3; i++) {
+    tl_pool_give(&pool, large, 40 * MiB);
+    assert_true(pool.cached <= 128 * MiB);
+    assert_ptr_equal(tl_pool_take(&pool, 40 * MiB), large);
+  }
+  assert_int_equal(pool.cached, 11 * 8 * MiB); /* three made place, once */
+  tl_pool_give(&pool, large, 40 * MiB);
+}
+
 static void test_nothing_left(void **state) {
   (void)state;
   void *kept = tl_pool_take(&pool, 5000), *idle = tl_pool_take(&pool, 3000);
@@ -186,6 +201,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_last_given_first_taken, open_pool, close_pool),
       cmocka_unit_test_setup_teardown(test_idle_memory_is_bounded, open_pool, close_pool),
       cmocka_unit_test_setup_teardown(test_idle_memory_follows_use, open_pool, close_pool),
+      cmocka_unit_test_setup_teardown(test_stale_sizes_go_first, open_pool, close_pool),
       cmocka_unit_test_setup_teardown(test_nothing_left, open_pool, close_pool),
       cmocka_unit_test_setup_teardown(test_idle_buffers_make_place, open_pool, close_pool),
       cmocka_unit_test_setup_teardown(test_threads, open_pool, close_pool),

@@ -431,8 +431,7 @@ end
 
 TestTiles = {}
 
--- Transposed operands are read tile by tile where the sizes allow it, and element by element where
--- they do not.
+-- Transposed operands are read tile by tile (test_layouts.lua has all layouts).
 function TestTiles:test_transposed_operands()
   for _, size in ipairs {{96, 160}, {160, 96}, {30, 120}, {97, 101}, {16, 1000}, {4, 8}} do
     local rows, columns = size[1], size[2]

@@ -5,8 +5,8 @@
 
 #define TABLE(isa)                                                                        \
   {                                                                                       \
-    #isa, &tl_elementwise_kernels_##isa, &tl_layout_kernels_##isa, &tl_reduce_kernels_##isa, \
-        &tl_random_kernels_##isa                                                          \
+    #isa, &tl_elementwise_kernels_##isa, &tl_layout_kernels_##isa, &tl_pack_kernels_##isa, \
+        &tl_reduce_kernels_##isa, &tl_random_kernels_##isa                                \
   }
 
 static const tl_kernels baseline = TABLE(baseline);

@@ -38,7 +38,12 @@ void tl_elementwise_plan(const tl_command *command, tl_plan *plan) {
   int64_t numel = tl_operand_numel(&command->operands[0]);
   plan->cost = 20 + (float)numel * tl_program_cost(command->parameters, command->operands,
                                                    command->noperands);
-  plan->chunks = tl_chunks_of(numel);
+  tl_tiles tiles;
+  if (tl_tiles_make(&tiles, command)) {
+    plan->chunks = tiles.count < TL_MAX_CHUNKS ? (uint32_t)tiles.count : TL_MAX_CHUNKS;
+  } else {
+    plan->chunks = tl_chunks_of(numel);
+  }
 }
 
 static bool is_in_place(const tl_operand *operand, tl_dtype dtype) {
@@ -127,10 +132,11 @@ static bool is_written_early(const tl_evaluator *evaluator, int output, const in
 
 /* Gives each register a place.  A block is used again as soon as its values have been read for the
  * last time; a step may write the block that it reads. */
-static void lay_out(const tl_evaluator *evaluator, tl_layout *layout) {
+static void lay_out(const tl_evaluator *evaluator, const tl_operand *operands,
+                    const tl_tiles *tiles, tl_layout *layout) {
   const tl_program *program = evaluator->program;
   tl_dtype dtype = (tl_dtype)program->dtype;
-  const tl_operand *outputs = evaluator->outputs, *inputs = evaluator->inputs;
+  bool in_runs = !tiles || tiles->in_runs; /* contiguous operands are so in a block */
   int last_use[TL_MAX_REGISTERS];
   for (int r = 0; r < TL_MAX_REGISTERS; r++) {
     last_use[r] = -1;
@@ -145,10 +151,10 @@ static void lay_out(const tl_evaluator *evaluator, tl_layout *layout) {
   if (evaluator->kept != TL_IMMEDIATE) last_use[evaluator->kept] = program->nsteps;
   for (int o = 0; o < program->noutputs; o++) {
     int r = program->outputs[o];
-    bool in_place = is_in_place(&outputs[o], dtype);
-    layout->streams[o] = in_place && is_streamed(evaluator, &outputs[o]);
-    if (in_place && !layout->streams[o] && is_written_early(evaluator, o, last_use)) {
-      layout->place[r].direct = &outputs[o];
+    bool in_place = is_in_place(&operands[o], dtype);
+    layout->streams[o] = in_place && is_streamed(evaluator, &operands[o]);
+    if (in_place && in_runs && !layout->streams[o] && is_written_early(evaluator, o, last_use)) {
+      layout->place[r].direct = &evaluator->outputs[o];
     }
   }
   for (int o = 0; o < program->noutputs; o++) {
@@ -157,8 +163,10 @@ static void lay_out(const tl_evaluator *evaluator, tl_layout *layout) {
   bool used[TL_MAX_REGISTERS] = {false};
   int nblocks = 0;
   for (int i = 0; i < evaluator->ninputs; i++) {
-    if (is_in_place(&inputs[i], dtype)) {
-      layout->place[i].direct = &inputs[i];
+    const tl_operand *whole = &operands[program->noutputs + i];
+    bool is_packed = tiles && tiles->is_packed[program->noutputs + i];
+    if (is_packed ? whole->dtype == dtype : in_runs && is_in_place(whole, dtype)) {
+      layout->place[i].direct = &evaluator->inputs[i];
     } else if (!layout->place[i].direct) {
       layout->place[i].block = nblocks;
       used[nblocks++] = true;
@@ -185,14 +193,15 @@ static void *address(const tl_place *place, char *scratch, size_t block_bytes, s
 }
 
 void tl_evaluator_init(tl_evaluator *evaluator, const tl_cpu *cpu, const tl_program *program,
-                       const tl_operand *operands, int noperands, uint8_t kept) {
+                       const tl_operand *operands, int noperands, uint8_t kept,
+                       const tl_tiles *tiles) {
   evaluator->kept = kept;
   evaluator->cpu = cpu;
   evaluator->program = program;
-  evaluator->outputs = operands;
-  evaluator->inputs = operands + program->noutputs;
+  evaluator->outputs = tiles ? tiles->tile : operands;
+  evaluator->inputs = evaluator->outputs + program->noutputs;
   evaluator->ninputs = noperands - program->noutputs;
-  lay_out(evaluator, &evaluator->layout);
+  lay_out(evaluator, operands, tiles, &evaluator->layout);
 }
 
 tl_status tl_evaluate(tl_evaluator *evaluator, int64_t at, size_t n, void **registers,
@@ -219,12 +228,7 @@ tl_status tl_evaluate(tl_evaluator *evaluator, int64_t at, size_t n, void **regi
     const tl_operand *out = &evaluator->outputs[o];
     const void *values = registers[program->outputs[o]];
     if (layout->place[program->outputs[o]].direct == out) continue;
-    if (layout->streams[o]) {
-      cpu->kernels->layout->stream((char *)tl_operand_address(out) + (size_t)at * size, values,
-                                   n * size);
-    } else {
-      tl_store_block(cpu, out, at, (int64_t)n, values, dtype);
-    }
+    tl_store_block(cpu, out, at, (int64_t)n, values, dtype, layout->streams[o]);
   }
   return TL_OK;
 }
@@ -252,15 +256,12 @@ static tl_status run_plain(const tl_cpu *cpu, const tl_command *command, tl_erro
                   (size_t)tl_operand_numel(&command->operands[0]), error);
 }
 
-tl_status tl_elementwise_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk,
-                             tl_error *error) {
-  if (is_plain(command)) return run_plain(cpu, command, error);
+static tl_status run_rows(const tl_cpu *cpu, const tl_command *command, uint32_t chunk,
+                          tl_error *error) {
   tl_status status = TL_OK;
   tl_evaluator evaluator;
-  tl_tiles tiles;
-  const tl_operand *operands = tl_tiles_make(command, &tiles) ? tiles.operands : command->operands;
-  tl_evaluator_init(&evaluator, cpu, command->parameters, operands, command->noperands,
-                    TL_IMMEDIATE);
+  tl_evaluator_init(&evaluator, cpu, command->parameters, command->operands, command->noperands,
+                    TL_IMMEDIATE, NULL);
   int64_t first, count;
   tl_chunk_range(tl_operand_numel(&command->operands[0]), command->chunks, chunk, &first, &count);
   for (int64_t at = first, end = first + count; at < end && status == TL_OK; at += TL_BLOCK) {
@@ -268,6 +269,16 @@ tl_status tl_elementwise_run(const tl_cpu *cpu, const tl_command *command, uint3
     size_t n = end - at < TL_BLOCK ? (size_t)(end - at) : TL_BLOCK;
     status = tl_evaluate(&evaluator, at, n, registers, error);
   }
+  return status;
+}
+
+tl_status tl_elementwise_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk,
+                             tl_error *error) {
+  if (is_plain(command)) return run_plain(cpu, command, error);
+  tl_tiles tiles;
+  tl_status status = tl_tiles_make(&tiles, command)
+                         ? tl_tiles_run(cpu, &tiles, command, chunk, error)
+                         : run_rows(cpu, command, chunk, error);
   cpu->kernels->layout->fence();
   return status;
 }

@@ -38,23 +38,37 @@ static inline void tl_chunk_range(int64_t numel, uint32_t chunks, uint32_t chunk
 bool tl_operand_is_contiguous(const tl_operand *operand);
 
 /* Elements first .. first+count-1 of an operand, in row-major order, to or from contiguous memory
- * of another dtype. */
+ * of another dtype; at most TL_BLOCK of them when it is another.  `streams`: past the caches, into a
+ * contiguous operand of the same dtype or a tile of one. */
 void tl_load_block(const tl_cpu *cpu, void *to, tl_dtype dtype, const tl_operand *from,
                    int64_t first, int64_t count);
 void tl_store_block(const tl_cpu *cpu, const tl_operand *to, int64_t first, int64_t count,
-                    const void *from, tl_dtype dtype);
+                    const void *from, tl_dtype dtype, bool streams);
 
-/* The operands of an element-wise command seen as tiles of a few rows and columns, so that one
- * that is transposed to the others is read a cache line at a time: the same elements in another
- * order. */
+/* The operands of an element-wise command, tile by tile: see tiles.c. */
 typedef struct tl_tiles {
-  tl_operand operands[TL_MAX_OUTPUTS + TL_MAX_INPUTS];
-  int64_t shape[TL_MAX_DIMS];
-  int64_t stride[TL_MAX_OUTPUTS + TL_MAX_INPUTS][TL_MAX_DIMS];
+  int64_t count; /* of tiles */
+  int ndim, noperands;
+  const int64_t *shape;
+  const tl_operand *whole;
+  int64_t extent[TL_MAX_DIMS];                     /* of a tile; less at the far ends */
+  bool is_packed[TL_MAX_OUTPUTS + TL_MAX_INPUTS];  /* copied tile by tile, into rows */
+  bool in_runs;                                    /* what is contiguous is so in a tile */
+
+  /* The tile at hand, in the dimensions where it has more than one element. */
+  tl_operand tile[TL_MAX_OUTPUTS + TL_MAX_INPUTS];
+  int tile_ndim, tile_dim[TL_MAX_DIMS];
+  int64_t tile_shape[TL_MAX_DIMS];
+  int64_t tile_stride[TL_MAX_OUTPUTS + TL_MAX_INPUTS][TL_MAX_DIMS];
+  int64_t packed_stride[TL_MAX_DIMS];
+  tl_storage panels; /* of the packed operands */
 } tl_tiles;
 
-/* False when there is nothing to gain, or the sizes have no fitting divisors. */
-bool tl_tiles_make(const tl_command *command, tl_tiles *tiles);
+/* False when no operand is out of order: row by row is as good then. */
+bool tl_tiles_make(tl_tiles *tiles, const tl_command *command);
+
+tl_status tl_tiles_run(const tl_cpu *cpu, tl_tiles *tiles, const tl_command *command,
+                       uint32_t chunk, tl_error *error);
 
 /* Where a register's values are while a block is computed. */
 typedef struct tl_place {
@@ -68,7 +82,8 @@ typedef struct tl_layout {
 } tl_layout;
 
 /* Runs a program block by block; its operands are the outputs, then the inputs.  The values of
- * register `kept` (TL_IMMEDIATE: of none) stay where they are until the next block. */
+ * register `kept` (TL_IMMEDIATE: of none) stay where they are until the next block.  `tiles`, or
+ * NULL, says that blocks are tiles of the operands. */
 typedef struct tl_evaluator {
   alignas(64) char scratch[TL_MAX_REGISTERS * TL_BLOCK * sizeof(double)];
   const tl_cpu *cpu;
@@ -80,7 +95,8 @@ typedef struct tl_evaluator {
 } tl_evaluator;
 
 void tl_evaluator_init(tl_evaluator *evaluator, const tl_cpu *cpu, const tl_program *program,
-                       const tl_operand *operands, int noperands, uint8_t kept);
+                       const tl_operand *operands, int noperands, uint8_t kept,
+                       const tl_tiles *tiles);
 
 /* Elements at .. at+n-1 (n at most TL_BLOCK): stores the outputs, and says where registers are.
  * Only operators for which tl_op_can_fail does not hold never fail. */

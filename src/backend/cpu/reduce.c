@@ -302,7 +302,7 @@ void tl_reduce_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk)
     tl_evaluator evaluator;
     source.evaluator = &evaluator;
     tl_evaluator_init(&evaluator, cpu, parameters->program, command->operands + 1,
-                      command->noperands - 1, parameters->reg);
+                      command->noperands - 1, parameters->reg, NULL);
     reduce_chunk(&source, command, &r, chunk);
     cpu->kernels->layout->fence();
   } else {

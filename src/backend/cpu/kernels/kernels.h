@@ -43,6 +43,17 @@ typedef struct tl_layout_kernels {
   void (*fence)(void);
 } tl_layout_kernels;
 
+/* Elements that lie row_stride and column_stride elements apart. */
+typedef struct tl_grid {
+  int64_t rows, columns, row_stride, column_stride;
+} tl_grid;
+
+/* To or from a dense block, which does not overlap the grid; by log2 of the elements' size. */
+typedef struct tl_pack_kernels {
+  void (*pack[4])(void *block, const void *from, const tl_grid *grid);
+  void (*unpack[4])(void *to, const void *block, const tl_grid *grid);
+} tl_pack_kernels;
+
 typedef tl_scalar tl_reduce_kernel(const void *in, size_t n);
 typedef void tl_columns_kernel(tl_scalar *totals, const void *row, size_t n);
 
@@ -64,6 +75,7 @@ typedef struct tl_kernels {
   const char *isa;
   const tl_elementwise_kernels *elementwise;
   const tl_layout_kernels *layout;
+  const tl_pack_kernels *pack;
   const tl_reduce_kernels *reduce;
   const tl_random_kernels *random;
 } tl_kernels;
@@ -72,6 +84,7 @@ extern const tl_elementwise_kernels tl_elementwise_kernels_baseline, tl_elementw
     tl_elementwise_kernels_avx512;
 extern const tl_layout_kernels tl_layout_kernels_baseline, tl_layout_kernels_avx2,
     tl_layout_kernels_avx512;
+extern const tl_pack_kernels tl_pack_kernels_baseline, tl_pack_kernels_avx2, tl_pack_kernels_avx512;
 extern const tl_reduce_kernels tl_reduce_kernels_baseline, tl_reduce_kernels_avx2,
     tl_reduce_kernels_avx512;
 

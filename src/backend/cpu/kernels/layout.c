@@ -147,15 +147,15 @@ typedef __m128i vector;
 
 #ifdef STREAM
 static void stream(void *out, const void *in, size_t bytes) {
-  if ((uintptr_t)out % sizeof(vector) != 0) {
-    memcpy(out, in, bytes);
-    return;
-  }
-  size_t whole = bytes / sizeof(vector);
-  vector *to = out;
-  const vector *from = in;
+  size_t head = -(uintptr_t)out % 64; /* a part of a line goes through the caches */
+  if (head > bytes) head = bytes;
+  memcpy(out, in, head);
+  bytes -= head;
+  size_t whole = bytes / 64 * 64 / sizeof(vector);
+  vector *to = (vector *)(void *)((char *)out + head);
+  const vector *from = (const vector *)(const void *)((const char *)in + head);
   for (size_t i = 0; i < whole; i++) STREAM(to + i, from + i);
-  memcpy(to + whole, from + whole, bytes % sizeof(vector));
+  memcpy(to + whole, from + whole, bytes % 64);
 }
 
 static void fence(void) { _mm_sfence(); }
