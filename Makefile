@@ -40,9 +40,11 @@ LUA_CFLAGS  := $(call pkg,--cflags lua5.4)
 LUA_LIBS    := $(call pkg,--libs lua5.4)
 BLAS_CFLAGS := $(call pkg,--cflags openblas)
 BLAS_LIBS   := $(call pkg,--libs openblas)
+ZLIB_CFLAGS := $(call pkg,--cflags zlib)
+ZLIB_LIBS   := $(call pkg,--libs zlib)
 
 # No contraction: an element's value depends neither on the compiler nor on its position.
-COMMON := $(CPPFLAGS) -Isrc $(LUA_CFLAGS) $(BLAS_CFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden \
+COMMON := $(CPPFLAGS) -Isrc $(LUA_CFLAGS) $(BLAS_CFLAGS) $(ZLIB_CFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden \
           -pthread -ffp-contract=off $(WARNINGS) $(SANITIZE)
 LINK    = $(CC) $(CFLAGS) $(SANITIZE) -pthread $(LDFLAGS)
 C11    := -std=c11 -D_POSIX_C_SOURCE=200809L
@@ -60,7 +62,7 @@ ISA_avx2   := -mavx2 -mfma $(LIBMVEC)
 ISA_avx512 := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512 $(LIBMVEC)
 
 # libm.so is a linker script that adds libmvec where the kernels use it.
-LIBS := $(BLAS_LIBS) -lm -ldl
+LIBS := $(BLAS_LIBS) $(ZLIB_LIBS) -lm -ldl
 
 # ---- what is built from what --------------------------------------------------------------------
 
