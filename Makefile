@@ -19,7 +19,7 @@ endif
 .SUFFIXES:
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all warmup bench install uninstall test check layers deps deps-test help clean FORCE
+.PHONY: all warmup bench install uninstall test check fuzz fuzz-readers layers deps deps-test help clean FORCE
 
 comma := ,
 Q   := $(if $(VERBOSE),,@)
@@ -34,6 +34,7 @@ pkg       = $(shell pkg-config $1 2>/dev/null)
 SANITIZE_address   := -fsanitize=address -fno-omit-frame-pointer
 SANITIZE_undefined := -fsanitize=undefined -fno-sanitize-recover=undefined
 SANITIZE_thread    := -fsanitize=thread
+SANITIZE_fuzzer    := -fsanitize=fuzzer-no-link,address -fno-omit-frame-pointer
 SANITIZE := $(if $(SAN),$(or $(SANITIZE_$(SAN)),$(error SAN is address, undefined or thread)))
 
 LUA_CFLAGS  := $(call pkg,--cflags lua5.4)
@@ -185,6 +186,29 @@ check: all $(C_TESTS) ## build and run the tests without looking for dependencie
 $(B)/tests/%: $(B)/tests/c/%.o $(LIB_OBJ) $(B)/link.stamp
 	@$(say) LINK $@
 	$(Q)$(LINK) -o $@ $< $(LIB_OBJ) $(LUA_LIBS) $(LIBS) -lcmocka $(EXTRA)
+
+# Each reader of files on damaged input, from the seeds in tests/fuzz/corpus; what it finds on the
+# way is kept in the build's folder.  An input that fails is printed, and kept there too.  Leaks are looked
+# for at the end of each: after every input, whose tensors Lua may free later, it costs the most.
+FUZZ_SECONDS ?= 20
+FUZZ_FORMATS ?= npy npz safetensors csv
+
+fuzz: ## run libFuzzer on the file readers, FUZZ_SECONDS=20 for each format (with clang)
+	$(Q)CC=clang .ci/deps build fuzz
+	$(Q)$(MAKE) CC=clang SAN=fuzzer fuzz-readers
+
+fuzz-readers: $(B)/fuzz-readers
+	$(Q)for format in $(FUZZ_FORMATS); do \
+	  echo "== $$format"; mkdir -p $(B)/corpus/$$format; \
+	  TENSORLUA_FUZZ=$$format ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 $< \
+	    -max_total_time=$(FUZZ_SECONDS) -timeout=10 -detect_leaks=0 -max_len=8192 -verbosity=0 \
+	    -print_final_stats=1 -dict=tests/fuzz/readers.dict -artifact_prefix=$(B)/ \
+	    $(B)/corpus/$$format tests/fuzz/corpus/$$format || exit 1; \
+	done
+
+$(B)/fuzz-readers: $(B)/tests/fuzz/readers.o $(LIB_OBJ) $(B)/link.stamp
+	@$(say) LINK $@
+	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $< $(LIB_OBJ) $(LUA_LIBS) $(LIBS)
 
 layers: ## prove from the #include lines who includes whom
 	$(Q).ci/layers
