@@ -29,7 +29,7 @@ end
 -- Text from a file or a script as a message can have it: in quotes, on one line, not too long.
 function M.quote(text)
   if #text > 60 then text = text:sub(1, 40) .. "..." .. text:sub(-17) end
-  return "'" .. text:gsub("%c", "?") .. "'"
+  return "'" .. text:gsub(utf8.len(text) and "%c" or "[^ -~]", "?") .. "'"
 end
 
 -- Any value in a message.

@@ -138,7 +138,7 @@ local function load(path, ...)
   local prefix = prefix_of("load", path)
   local extension = extension_of("load", prefix, path)
   local reader <close> = internal.open_reader(prefix, path)
-  return formats.read(extension, reader, prefix)
+  return (formats.read(extension, reader, prefix)) -- of .npy there is a checksum, too
 end
 
 -- ---- raw bytes ----

@@ -12,8 +12,7 @@ local FORMATS = {
 
 -- What a reader's bytes hold; `prefix` begins the messages.
 function M.read(format, reader, prefix, options)
-  local value, names = FORMATS[format].read(reader, prefix, options or {})
-  return value, format == "csv" and names or nil
+  return FORMATS[format].read(reader, prefix, options or {})
 end
 
 -- The same for a string: for what is small, and for tests.

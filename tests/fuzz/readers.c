@@ -34,8 +34,9 @@ static const char script[] =
     "    return\n"
     "  end\n"
     "  for _, x in pairs(type(value) == 'table' and value or {value}) do\n"
-    "    assert(#x.shape == x.ndim)\n"
-    "    if x:numel() < 10000 then x:totable() end\n"
+    "    local rows = 1\n" /* 2^40 x 0 is a tensor too, though not one for a table */
+    "    for _, size in ipairs(x.shape) do rows = rows * math.max(size, 1) end\n"
+    "    if rows < 10000 then x:totable() end\n"
     "  end\n"
     "end\n"
     "return function(format, bytes)\n"
