@@ -201,7 +201,7 @@ fuzz-readers: $(B)/fuzz-readers
 	$(Q)for format in $(FUZZ_FORMATS); do \
 	  echo "== $$format"; mkdir -p $(B)/corpus/$$format; \
 	  TENSORLUA_FUZZ=$$format ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 $< \
-	    -max_total_time=$(FUZZ_SECONDS) -timeout=10 -detect_leaks=0 -max_len=8192 -verbosity=0 \
+	    -max_total_time=$(FUZZ_SECONDS) -timeout=10 -detect_leaks=0 -max_len=2048 -verbosity=0 \
 	    -print_final_stats=1 -dict=tests/fuzz/readers.dict -artifact_prefix=$(B)/ \
 	    $(B)/corpus/$$format tests/fuzz/corpus/$$format || exit 1; \
 	done

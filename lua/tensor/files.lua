@@ -144,8 +144,8 @@ end
 -- ---- raw bytes ----
 
 local function tofile(x, path, ...)
-  refuse_more("tofile", 2, ...)
   internal.check("tofile", x)
+  refuse_more("tofile", 2, ...)
   local writer <close> = internal.open_writer(prefix_of("tofile", path), path)
   writer:tensor(x)
   writer:commit()

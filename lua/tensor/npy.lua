@@ -48,6 +48,7 @@ local function parse_sizes(text, at)
   end
 end
 
+local KEYS = {"descr", "fortran_order", "shape"}
 local PARSERS = {descr = parse_string, fortran_order = parse_boolean, shape = parse_sizes}
 
 -- Why the value of `descr` is no string, when it could be worse than damaged.
@@ -76,7 +77,7 @@ local function parse_header(reader, text)
   if not at or not text:find("^}%s*$", at) then
     reader:fail "is damaged: its header is no dictionary of Python's"
   end
-  for key in pairs(PARSERS) do
+  for _, key in ipairs(KEYS) do
     if fields[key] == nil then reader:fail(("is damaged: its header has no '%s'"):format(key)) end
   end
   return fields

@@ -77,6 +77,20 @@ def archive(members, method=zipfile.ZIP_STORED, comment=b""):
     return file.getvalue()
 
 
+
+class Stream(io.BytesIO):
+    """Without going back, the sizes of a member stand behind it."""
+
+    def seekable(self):
+        return False
+
+    def tell(self):
+        raise OSError
+
+
+streamed = Stream()
+np.savez_compressed(streamed, x=ones)
+put("npz", "streamed", streamed.getvalue())
 put("npz", "comment", archive([("x.npy", npy(ones))], comment=b"PK\5\6 is how the end begins"))
 put("npz", "bad_text", archive([("readme.txt", b"hello")]))
 put("npz", "bad_method", archive([("x.npy", npy(ones))], zipfile.ZIP_BZIP2))

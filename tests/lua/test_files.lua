@@ -390,18 +390,18 @@ end
 
 -- Lines across the pieces in which a file is read.
 function TestCsv:test_large_files()
-  local lines = {}
-  for i = 1, 60000 do lines[i] = ("%d,%d.25,%d"):format(i, i % 7, -i) end
+  local lines, count = {}, support.slow and 3000 or 60000
+  for i = 1, count do lines[i] = ("%d,%d.25,%d"):format(i, i % 7, -i) end
   local x = csv(table.concat(lines, "\n"))
-  equals(x.shape, {60000, 3})
-  for _, i in ipairs {1, 2, 29999, 47123, 60000} do
+  equals(x.shape, {count, 3})
+  for _, i in ipairs {1, 2, count // 2, count - 1000, count} do
     equals(x[i]:totable(), {i, i % 7 + 0.25, -i})
   end
   local wide = {}
-  for i = 1, 300000 do wide[i] = i % 1000 end
+  for i = 1, 4 * count do wide[i] = i % 1000 end
   x = csv(table.concat(wide, ","))
-  equals(x.shape, {1, 300000})
-  equals(x[1][299999]:item(), 999)
+  equals(x.shape, {1, 4 * count})
+  equals(x[1][4 * count - 1]:item(), 999)
 end
 
 function TestCsv:test_round_trips()
