@@ -19,7 +19,8 @@ endif
 .SUFFIXES:
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all warmup bench install uninstall test check fuzz fuzz-readers layers deps deps-test help clean FORCE
+.PHONY: all warmup bench install uninstall test check fuzz fuzz-readers layers deps deps-test help \
+        clean FORCE
 
 comma := ,
 Q   := $(if $(VERBOSE),,@)
@@ -45,8 +46,8 @@ ZLIB_CFLAGS := $(call pkg,--cflags zlib)
 ZLIB_LIBS   := $(call pkg,--libs zlib)
 
 # No contraction: an element's value depends neither on the compiler nor on its position.
-COMMON := $(CPPFLAGS) -Isrc $(LUA_CFLAGS) $(BLAS_CFLAGS) $(ZLIB_CFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden \
-          -pthread -ffp-contract=off $(WARNINGS) $(SANITIZE)
+COMMON := $(CPPFLAGS) -Isrc $(LUA_CFLAGS) $(BLAS_CFLAGS) $(ZLIB_CFLAGS) $(CFLAGS) -fPIC \
+          -fvisibility=hidden -pthread -ffp-contract=off $(WARNINGS) $(SANITIZE)
 LINK    = $(CC) $(CFLAGS) $(SANITIZE) -pthread $(LDFLAGS)
 C11    := -std=c11 -D_POSIX_C_SOURCE=200809L
 
@@ -188,8 +189,8 @@ $(B)/tests/%: $(B)/tests/c/%.o $(LIB_OBJ) $(B)/link.stamp
 	$(Q)$(LINK) -o $@ $< $(LIB_OBJ) $(LUA_LIBS) $(LIBS) -lcmocka $(EXTRA)
 
 # Each reader of files on damaged input, from the seeds in tests/fuzz/corpus; what it finds on the
-# way is kept in the build's folder.  An input that fails is printed, and kept there too.  Leaks are looked
-# for at the end of each: after every input, whose tensors Lua may free later, it costs the most.
+# way is kept in the build's folder.  An input that fails is printed, and kept there too.  Leaks are
+# looked for at the end of each: after every input, which leaves garbage to Lua, it costs the most.
 FUZZ_SECONDS ?= 20
 FUZZ_FORMATS ?= npy npz safetensors csv
 

@@ -1,4 +1,4 @@
--- What the file formats share: how each names the ten dtypes, and how a message shows what it found.
+-- What the file formats share: how each names the ten dtypes, and how messages show what is there.
 local _, internal = ...
 
 local M = {}

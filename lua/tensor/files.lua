@@ -250,8 +250,8 @@ return {
    example = [[tensor.save_csv("/tmp/example.csv", tensor{{1, 2}, {3, 4}})]],
    value = "/tmp/example.csv"},
   {"load_csv", load_csv, method = false,
-   doc = "load_csv(path [, {delimiter =, header = true, dtype =}]): rows x columns, and the names " ..
-         "in the first line if it is a header",
+   doc = "load_csv(path [, {delimiter =, header = true, dtype =}]): rows x columns, and the " ..
+         "names in the first line if it is a header",
    example = [[tensor.load_csv(tensor.save_csv("/tmp/example.csv", tensor{{1, 2}, {3, 4}}))]],
    value = "tensor([[1., 2.],\n        [3., 4.]])"},
 }

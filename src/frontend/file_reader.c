@@ -260,7 +260,7 @@ static tl_status finish_inflating(tl_reader *reader, tl_error *error) {
     return tl_error_set(error, TL_FAILED, "inflates to more bytes than it says");
   }
   if (result != Z_STREAM_END || reader->stream.avail_in > 0 || reader->at < reader->end) {
-    return tl_error_set(error, TL_FAILED, "is damaged: its deflated data does not end where it says");
+    return tl_error_set(error, TL_FAILED, "is damaged: its deflated data ends elsewhere");
   }
   return TL_OK;
 }
