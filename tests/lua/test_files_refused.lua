@@ -386,7 +386,7 @@ function TestInterrupted:test_anywhere()
         tensor.save(path(file), value)
         debug.sethook()
       end)
-      count = count + (support.slow and 301 or 23)
+      count = count + 37
       if not ok then stopped = stopped + 1 end
       local x = tensor.load(path(file))
       x = file == "i.npy" and x or x.x
