@@ -1,7 +1,8 @@
 /* Writers: see files.h.
  *
- * A writer writes a temporary file in the folder of the one it is for.  What it writes between
- * begin() and finish() is a member: it is counted, summed, and deflated on request. */
+ * A writer writes a temporary file in the folder of the one it is for.  The file is made with the
+ * first byte, when the script's part already knows that the writer is to be closed.  What is written
+ * between begin() and finish() is a member: it is counted, summed, and deflated on request. */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include <errno.h>
 #include <fcntl.h>
@@ -72,6 +73,33 @@ static tl_status fail_to_write(tl_error *error) {
   return tl_error_set(error, TL_FAILED, "cannot be written: %s", strerror(errno));
 }
 
+/* A name that nobody has, beginning with a point: `.NAME.12ab34cd.tmp`. */
+static tl_status open_temporary(tl_writer *writer, tl_error *error) {
+  if (writer->fd >= 0) return TL_OK;
+  const char *slash = strrchr(writer->target, '/'), *name = slash ? slash + 1 : writer->target;
+  int folder = (int)(name - writer->target);
+  size_t room = strlen(writer->target) + 32;
+  char *path = malloc(room);
+  if (!path) return tl_error_set(error, TL_NO_MEMORY, "wants too much memory");
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  unsigned mark = (unsigned)now.tv_nsec ^ (unsigned)getpid() << 16;
+  for (unsigned i = 0; i < TRIES && writer->fd < 0; i++) {
+    /* The longest name that a folder takes has no room for more. */
+    snprintf(path, room, "%.*s.%.200s.%08x.tmp", folder, writer->target, name,
+             (mark + i) * 2654435761u);
+    writer->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (writer->fd < 0 && errno != EEXIST) break;
+  }
+  if (writer->fd >= 0) {
+    writer->temporary = path;
+    return TL_OK;
+  }
+  tl_status status = fail_to_write(error);
+  free(path);
+  return status;
+}
+
 /* write(), but a file that may not grow so large is an error: no signal that ends the program. */
 static ssize_t write_quietly(int fd, const void *bytes, size_t count) {
   sigset_t excess, before;
@@ -90,6 +118,8 @@ static ssize_t write_quietly(int fd, const void *bytes, size_t count) {
 
 /* Into the file. */
 static tl_status put_raw(tl_writer *writer, const void *from, size_t count, tl_error *error) {
+  tl_status status = open_temporary(writer, error);
+  if (status != TL_OK) return status;
   for (const char *bytes = from; count > 0;) {
     ssize_t put = write_quietly(writer->fd, bytes, count < TL_FILE_PIECE ? count : TL_FILE_PIECE);
     if (put < 0 && errno != EINTR) return fail_to_write(error);
@@ -313,7 +343,8 @@ static void sync_folder(const char *path) {
 static int commit(lua_State *L) {
   tl_writer *writer = check_writer(L);
   tl_error error;
-  tl_status status = flush(writer, &error);
+  tl_status status = flush(writer, &error); /* opens it, if nothing else has */
+  writer->open = false;
   if (status == TL_OK && fsync(writer->fd) != 0) status = fail_to_write(&error);
   if (status == TL_OK) {
     int closed = close(writer->fd);
@@ -344,31 +375,6 @@ static tl_status find_target(tl_writer *writer, const char *path, tl_error *erro
   return TL_OK;
 }
 
-/* A name that nobody has, beginning with a point: `.NAME.12ab34cd.tmp`. */
-static tl_status open_temporary(tl_writer *writer, tl_error *error) {
-  const char *slash = strrchr(writer->target, '/'), *name = slash ? slash + 1 : writer->target;
-  int folder = (int)(name - writer->target);
-  size_t room = strlen(writer->target) + 32;
-  char *path = malloc(room);
-  if (!path) return tl_error_set(error, TL_NO_MEMORY, "wants too much memory");
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  unsigned mark = (unsigned)now.tv_nsec ^ (unsigned)getpid() << 16;
-  for (unsigned i = 0; i < TRIES && writer->fd < 0; i++) {
-    /* The longest name that a folder takes has no room for more. */
-    snprintf(path, room, "%.*s.%.200s.%08x.tmp", folder, writer->target, name,
-             (mark + i) * 2654435761u);
-    writer->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (writer->fd < 0 && errno != EEXIST) break;
-  }
-  if (writer->fd >= 0) {
-    writer->temporary = path;
-    return TL_OK;
-  }
-  free(path);
-  return fail_to_write(error);
-}
-
 /* open_writer(prefix, path) */
 int tl_file_open_writer(lua_State *L) {
   static const luaL_Reg methods[] = {
@@ -383,8 +389,6 @@ int tl_file_open_writer(lua_State *L) {
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, -2, PREFIX);
   tl_error error;
-  tl_status status = find_target(writer, path, &error);
-  if (status == TL_OK) status = open_temporary(writer, &error);
-  if (status != TL_OK) return tl_file_raise(L, prefix, &error);
+  if (find_target(writer, path, &error) != TL_OK) return tl_file_raise(L, prefix, &error);
   return 1;
 }
