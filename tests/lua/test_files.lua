@@ -18,7 +18,8 @@ local function values_of(dtype, count)
   for i = 1, count do
     local value = (i * 7 % 23 - 5) / (is_float(dtype) and 8 or 1)
     if dtype == "uint8" then value = math.abs(value) end
-    list[i] = dtype == "bool" and value > 0 or value
+    if dtype == "bool" then value = value > 0 end
+    list[i] = value
   end
   return list
 end
@@ -34,10 +35,9 @@ local function all_tensors()
   local list = {}
   for _, row in ipairs(codec.DTYPES) do
     for _, shape in ipairs(has(row.name) and SHAPES or {}) do
-      local numbers = row.name ~= "bool" and values_of(row.name, support.numel(shape))
+      local numbers = is_float(row.name) and values_of(row.name, support.numel(shape))
       local name = row.name .. support.shape_text(shape)
-      for _, layout in ipairs(numbers and is_float(row.name) and
-                              support.layouts(shape, numbers, row.name) or
+      for _, layout in ipairs(numbers and support.layouts(shape, numbers, row.name) or
                               {{"contiguous", make(shape, row.name)}}) do
         list[#list + 1] = {layout[1] .. " " .. name, layout[2]}
       end
