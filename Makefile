@@ -60,6 +60,8 @@ KERNEL += $(if $(findstring clang,$(COMPILER)),-Wno-pass-failed)
 # Not for the baseline: there clang 14 calls the AVX2 functions for four doubles, with SSE registers.
 LIBMVEC := $(if $(findstring clang,$(COMPILER)),-fveclib=libmvec)
 endif
+# What is fuzzed are the readers of files: the kernels need no instruments.
+KERNEL += $(if $(filter fuzzer,$(SAN)),-O1 -fno-sanitize=fuzzer-no-link$(comma)address)
 ISA_avx2   := -mavx2 -mfma $(LIBMVEC)
 ISA_avx512 := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512 $(LIBMVEC)
 
