@@ -468,8 +468,8 @@ function TestInterrupted:test_a_failed_operation()
     print(pcall(tensor.save, %q, {y = y + 1}))]]):format(path "fail.npy", path "fail.npz"),
     {FAULT = "mm:1"})
   equals(status, 0)
-  equals(out, ("false\tSCRIPT:3: mm: injected failure (queued at SCRIPT:2)\n") ..
-              ("false\tSCRIPT:4: mm: injected failure (queued at SCRIPT:2)\n"))
+  equals(out, "false\tSCRIPT:3: save: mm: injected failure (queued at SCRIPT:2)\n" ..
+              "false\tSCRIPT:4: save: mm: injected failure (queued at SCRIPT:2)\n")
   assert_old("fail.npy", before)
 end
 
