@@ -19,7 +19,8 @@ endif
 .SUFFIXES:
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all warmup bench install uninstall test check layers deps deps-test help clean FORCE
+.PHONY: all warmup bench install uninstall test check fuzz fuzz-readers layers deps deps-test help \
+        clean FORCE
 
 comma := ,
 Q   := $(if $(VERBOSE),,@)
@@ -34,16 +35,19 @@ pkg       = $(shell pkg-config $1 2>/dev/null)
 SANITIZE_address   := -fsanitize=address -fno-omit-frame-pointer
 SANITIZE_undefined := -fsanitize=undefined -fno-sanitize-recover=undefined
 SANITIZE_thread    := -fsanitize=thread
+SANITIZE_fuzzer    := -fsanitize=fuzzer-no-link,address -fno-omit-frame-pointer
 SANITIZE := $(if $(SAN),$(or $(SANITIZE_$(SAN)),$(error SAN is address, undefined or thread)))
 
 LUA_CFLAGS  := $(call pkg,--cflags lua5.4)
 LUA_LIBS    := $(call pkg,--libs lua5.4)
 BLAS_CFLAGS := $(call pkg,--cflags openblas lapacke)
 BLAS_LIBS   := $(call pkg,--libs openblas)
+ZLIB_CFLAGS := $(call pkg,--cflags zlib)
+ZLIB_LIBS   := $(call pkg,--libs zlib)
 
 # No contraction: an element's value depends neither on the compiler nor on its position.
-COMMON := $(CPPFLAGS) -Isrc $(LUA_CFLAGS) $(BLAS_CFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden \
-          -pthread -ffp-contract=off $(WARNINGS) $(SANITIZE)
+COMMON := $(CPPFLAGS) -Isrc $(LUA_CFLAGS) $(BLAS_CFLAGS) $(ZLIB_CFLAGS) $(CFLAGS) -fPIC \
+          -fvisibility=hidden -pthread -ffp-contract=off $(WARNINGS) $(SANITIZE)
 LINK    = $(CC) $(CFLAGS) $(SANITIZE) -pthread $(LDFLAGS)
 C11    := -std=c11 -D_POSIX_C_SOURCE=200809L
 
@@ -56,11 +60,13 @@ KERNEL += $(if $(findstring clang,$(COMPILER)),-Wno-pass-failed)
 # Not for the baseline: there clang 14 calls the AVX2 functions for four doubles, with SSE registers.
 LIBMVEC := $(if $(findstring clang,$(COMPILER)),-fveclib=libmvec)
 endif
+# What is fuzzed are the readers of files: the kernels need no instruments.
+KERNEL += $(if $(filter fuzzer,$(SAN)),-O1 -fno-sanitize=fuzzer-no-link$(comma)address)
 ISA_avx2   := -mavx2 -mfma $(LIBMVEC)
 ISA_avx512 := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512 $(LIBMVEC)
 
 # libm.so is a linker script that adds libmvec where the kernels use it.
-LIBS := $(BLAS_LIBS) -lm -ldl
+LIBS := $(BLAS_LIBS) $(ZLIB_LIBS) -lm -ldl
 
 # ---- what is built from what --------------------------------------------------------------------
 
@@ -183,6 +189,29 @@ check: all $(C_TESTS) ## build and run the tests without looking for dependencie
 $(B)/tests/%: $(B)/tests/c/%.o $(LIB_OBJ) $(B)/link.stamp
 	@$(say) LINK $@
 	$(Q)$(LINK) -o $@ $< $(LIB_OBJ) $(LUA_LIBS) $(LIBS) -lcmocka $(EXTRA)
+
+# Each reader of files on damaged input, from the seeds in tests/fuzz/corpus; what it finds on the
+# way is kept in the build's folder.  An input that fails is printed, and kept there too.  Leaks are
+# looked for at the end of each: after every input, which leaves garbage to Lua, it costs the most.
+FUZZ_SECONDS ?= 20
+FUZZ_FORMATS ?= npy npz safetensors csv
+
+fuzz: ## run libFuzzer on the file readers, FUZZ_SECONDS=20 for each format (with clang)
+	$(Q)CC=clang .ci/deps build fuzz
+	$(Q)$(MAKE) CC=clang SAN=fuzzer fuzz-readers
+
+fuzz-readers: $(B)/fuzz-readers
+	$(Q)for format in $(FUZZ_FORMATS); do \
+	  echo "== $$format"; mkdir -p $(B)/corpus/$$format; \
+	  TENSORLUA_FUZZ=$$format ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 $< \
+	    -max_total_time=$(FUZZ_SECONDS) -timeout=10 -detect_leaks=0 -max_len=2048 -verbosity=0 \
+	    -print_final_stats=1 -dict=tests/fuzz/readers.dict -artifact_prefix=$(B)/ \
+	    $(B)/corpus/$$format tests/fuzz/corpus/$$format || exit 1; \
+	done
+
+$(B)/fuzz-readers: $(B)/tests/fuzz/readers.o $(LIB_OBJ) $(B)/link.stamp
+	@$(say) LINK $@
+	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $< $(LIB_OBJ) $(LUA_LIBS) $(LIBS)
 
 layers: ## prove from the #include lines who includes whom
 	$(Q).ci/layers

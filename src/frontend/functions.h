@@ -25,6 +25,12 @@ extern const luaL_Reg tl_control_functions[]; /* sync, manual_seed, ...: functio
 
 int tl_create_tensor(lua_State *L); /* tensor(table), without the library itself as argument */
 
+/* For lua/tensor/files.lua: readers and writers (files.h), and what it asks about dtypes. */
+extern const luaL_Reg tl_file_functions[];
+int tl_file_open_reader(lua_State *L);
+int tl_file_open_string(lua_State *L);
+int tl_file_open_writer(lua_State *L);
+
 /* For tensor.benchmark: pushes seconds now, seconds that the frontend was blocked, seconds of all
  * lanes at work, and how many operations are queued. */
 int tl_control_measure(lua_State *L);

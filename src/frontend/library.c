@@ -183,6 +183,7 @@ int luaopen_tensor(lua_State *L) {
   lua_newtable(L); /* the modules */
   lua_newtable(L);
   add(L, 1, 2, internals);
+  add(L, 1, 2, tl_file_functions);
   lua_pushvalue(L, 4);
   lua_setfield(L, -2, "tensor");
   lua_pushvalue(L, 3);
