@@ -8,11 +8,12 @@
 typedef enum tl_family {
   TL_ELEMENTWISE, /* a program of steps (program.h) */
   TL_FILL,        /* likewise, of one step without operands */
-  TL_COPY,        /* likewise, without steps */
+  TL_COPY,        /* likewise, without steps, or of one step under a name of its own */
   TL_GENERATE,    /* values from the element's index alone */
   TL_MATMUL,
   TL_REDUCE,
   TL_COMPARE,
+  TL_INDEX,
   TL_READING, /* the engine's own: nothing to run */
   TL_RELEASE, /* likewise */
 } tl_family;

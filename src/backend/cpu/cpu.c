@@ -17,6 +17,7 @@ static void plan(tl_backend *self, const tl_command *command, tl_plan *out) {
     case TL_MATMUL: tl_matmul_plan(command, out); break;
     case TL_REDUCE: tl_reduce_plan(command, out); break;
     case TL_COMPARE: tl_compare_plan(command, out); break;
+    case TL_INDEX: tl_index_plan(command, out); break;
     case TL_READING:
     case TL_RELEASE: break;
   }
@@ -33,6 +34,7 @@ static tl_status run(tl_backend *self, const tl_command *command, uint32_t chunk
     case TL_MATMUL: tl_matmul_run(cpu, command, chunk); break;
     case TL_REDUCE: tl_reduce_run(cpu, command, chunk); break;
     case TL_COMPARE: tl_compare_run(cpu, command, chunk); break;
+    case TL_INDEX: return tl_index_run(cpu, command, chunk, error);
     case TL_READING:
     case TL_RELEASE: break;
   }
@@ -44,6 +46,7 @@ static tl_status finish(tl_backend *self, const tl_command *command, tl_error *e
   const tl_cpu *cpu = (const tl_cpu *)self;
   if (tl_ops[command->op].family == TL_REDUCE) tl_reduce_finish(cpu, command);
   if (tl_ops[command->op].family == TL_COMPARE) tl_compare_finish(command);
+  if (tl_ops[command->op].family == TL_INDEX) tl_index_finish(command);
   return TL_OK;
 }
 

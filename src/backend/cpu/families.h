@@ -108,4 +108,9 @@ void tl_compare_plan(const tl_command *command, tl_plan *plan);
 void tl_compare_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk);
 void tl_compare_finish(const tl_command *command);
 
+void tl_index_plan(const tl_command *command, tl_plan *plan);
+tl_status tl_index_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk,
+                       tl_error *error);
+void tl_index_finish(const tl_command *command);
+
 #endif
