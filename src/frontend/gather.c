@@ -260,6 +260,7 @@ static int put_any(lua_State *L, tl_op op, bool in_place) {
   if (!lua_isnoneornil(L, 4) && !lua_isboolean(L, 4)) {
     tl_fail(L, "%s: accumulate must be true or false, not %s", name, luaL_typename(L, 4));
   }
+  bool add = lua_toboolean(L, 4);
   if (tl_view_numel(&value->view) != tl_view_numel(&index->view)) {
     tl_fail(L, "%s: %I values are not for %I indices", name,
             (LUAI_UACINT)tl_view_numel(&value->view), (LUAI_UACINT)tl_view_numel(&index->view));
@@ -269,7 +270,7 @@ static int put_any(lua_State *L, tl_op op, bool in_place) {
   index = tl_flattened(L, tl_apart(L, written, index));
   tl_pick pick;
   pick_flat(&pick, flat, &x->view, index);
-  tl_pick_scatter(L, op, &pick, value, &value->view, lua_toboolean(L, 4));
+  tl_pick_scatter(L, op, &pick, value, &value->view, add);
   if (flat->storage != written->storage) { /* it was a copy */
     tl_view view;
     tl_view_reshape(&view, &flat->view, x->view.ndim, x->view.shape);

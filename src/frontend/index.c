@@ -123,6 +123,7 @@ static int index_put_(lua_State *L) {
   if (!lua_isnoneornil(L, 4) && !lua_isboolean(L, 4)) {
     tl_fail(L, "index_put_: accumulate must be true or false, not %s", luaL_typename(L, 4));
   }
+  lua_settop(L, 4);
   write_key(L, TL_OP_index_put_, x, lua_toboolean(L, 4));
   lua_settop(L, 1);
   return 1;

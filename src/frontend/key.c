@@ -47,7 +47,8 @@ static void take_mask(lua_State *L, const char *name, const tl_tensor *mask, int
           tl_view_shape_text(view, text_mask), entry + 1, tl_view_shape_text(whole, text));
 }
 
-/* Takes the tensor on top of the stack, which stays there; returns how many dimensions it is for. */
+/* Takes the tensor on top of the stack, which stays there; returns how many dimensions it is
+ * for. */
 static int take_tensor(lua_State *L, const char *name, const tl_tensor *tensor, int entry, int dim,
                        tl_key *key) {
   tl_dtype dtype = (tl_dtype)tensor->view.dtype;
@@ -179,7 +180,7 @@ void tl_key_pick(lua_State *L, tl_op op, const tl_tensor *tensor, tl_key *key, b
   if (ndim > TL_MAX_DIMS) {
     tl_fail(L, "%s: %d dimensions are too many: at most %d", name, ndim, TL_MAX_DIMS);
   }
-  tl_view result = key->view, index; /* the others' dimensions, and those of the indices from `at` */
+  tl_view result = key->view, index; /* the others' dimensions; from `at` on the indices' */
   result.ndim = (uint8_t)ndim;
   for (int d = 0, i = 0, to = 0; d < key->view.ndim; d++) {
     if (i < key->count && key->tensors[i].dim == d) {

@@ -57,7 +57,7 @@ end
 function TestSelection:test_wrong_keys()
   local x = tensor.zeros(2, 3)
   raises("index: an index must be an integer or a range, not 1.5", function() return x[1.5] end)
-  raises("index: an index must be an integer or a table, not boolean",
+  raises("index: an index must be an integer, a table or a tensor, not boolean",
          function() return x[true] end)
   raises("index: an index must be an integer or a range, not string",
          function() return x[{"1"}] end)
