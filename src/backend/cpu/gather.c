@@ -1,8 +1,9 @@
 /* Elements that indices or a mask pick out of a tensor x, from it and to it.
  *
  * They are moved in rows: the elements along the last dimension where no index depends on that, or
- * else single ones.  A large command is cut along one dimension.  Of a scatter that is one where no
- * two elements can have the same place, if there is any: so each place gets its elements in order,
+ * else single ones.  Other dimensions that no index depends on are lines: the same rows, again for
+ * each of them.  A large command is cut along one dimension.  Of a scatter that is one where no two
+ * elements can have the same place, if there is any: so each place gets its elements in order,
  * whatever the number of threads. */
 #include <stdalign.h>
 #include <string.h>
@@ -28,8 +29,8 @@ typedef void tl_rows_kernel(const tl_rows *rows);
     for (int64_t i = 0; i < rows->count; i++) {                                             \
       type *to = (type *)(void *)rows->to + rows->to_at[i];                                 \
       const type *from = (const type *)(const void *)rows->from + rows->from_at[i];         \
-      for (int64_t j = 0; j < rows->length; j++, to += to_stride, from += from_stride) {    \
-        *to = (type)combine(*to, *from);                                                    \
+      for (int64_t j = 0; j < rows->length; j++) {                                          \
+        to[j * to_stride] = (type)combine(to[j * to_stride], from[j * from_stride]);        \
       }                                                                                     \
     }                                                                                       \
   }
@@ -130,6 +131,41 @@ static int64_t product(int ndim, const int64_t *shape) {
   return count;
 }
 
+/* Dimensions along which the same rows lie again. */
+typedef struct tl_lines {
+  int ndim;
+  int64_t shape[TL_MAX_DIMS], to_stride[TL_MAX_DIMS], from_stride[TL_MAX_DIMS];
+} tl_lines;
+
+static void add_line_dim(tl_lines *lines, int64_t size, int64_t to_stride, int64_t from_stride) {
+  lines->shape[lines->ndim] = size;
+  lines->to_stride[lines->ndim] = to_stride;
+  lines->from_stride[lines->ndim++] = from_stride;
+}
+
+enum { LINES = 64 }; /* whose offsets are made at a time */
+
+/* The rows of all lines, by an adder or, without one, as they are. */
+static void move_lines(const tl_lines *lines, const tl_rows *rows, tl_rows_kernel *adder,
+                       size_t size) {
+  int64_t total = product(lines->ndim, lines->shape), to[LINES], from[LINES];
+  for (int64_t first = 0; first < total; first += LINES) {
+    int64_t n = total - first < LINES ? total - first : LINES;
+    offsets_of(lines->ndim, lines->shape, lines->to_stride, first, n, to);
+    offsets_of(lines->ndim, lines->shape, lines->from_stride, first, n, from);
+    for (int64_t i = 0; i < n; i++) {
+      tl_rows line = *rows;
+      line.to += to[i] * (int64_t)size;
+      line.from += from[i] * (int64_t)size;
+      if (adder) {
+        adder(&line);
+      } else {
+        move_rows(&line, size);
+      }
+    }
+  }
+}
+
 static tl_status out_of_range(const tl_index *p, int k, int64_t value, tl_error *error) {
   char text[TL_SHAPE_TEXT];
   tl_shape_text(p->ndim, p->shape, text);
@@ -177,44 +213,71 @@ static int cut_dim(const tl_command *command) {
   return longest;
 }
 
+enum { NARROWEST = 64 }; /* rows are not cut to fewer elements */
+
 static void plan_by_indices(const tl_command *command, tl_plan *plan) {
   int64_t numel = tl_operand_numel(&command->operands[0]);
   int dim = cut_dim(command);
   plan->cost = 50 + (float)numel * (1 + 1.5f * (float)(command->noperands - 2));
   plan->chunks = tl_chunks_of(numel);
   int64_t most = dim < 0 ? 1 : command->operands[0].shape[dim];
+  if (dim == command->operands[0].ndim - 1) most /= NARROWEST;
   if (plan->chunks > most) plan->chunks = most > 0 ? (uint32_t)most : 1;
 }
 
-/* The part of a command that a chunk runs: all operands have this shape. */
+/* The part of a command that a chunk runs. */
 typedef struct tl_part {
-  int ndim; /* of `shape`, of which the last may lie along the rows */
-  int64_t shape[TL_MAX_DIMS], length;
-  tl_operand operands[2 + TL_MAX_INDICES];
+  int ndim; /* of the places: dimensions that indices depend on */
+  int64_t shape[TL_MAX_DIMS], stride[2 + TL_MAX_INDICES][TL_MAX_DIMS];
+  tl_operand operands[2 + TL_MAX_INDICES]; /* of that shape */
+  tl_lines lines;
+  int64_t length, row_stride[2];
 } tl_part;
 
+enum { FEW_PLACES = 16 }; /* these are not worth lines of their own */
+
+static bool is_free(const tl_command *command, int dim) {
+  for (int i = 2; i < command->noperands; i++) {
+    if (command->operands[i].stride[dim] != 0) return false;
+  }
+  return true;
+}
+
 static void take_part(const tl_command *command, uint32_t chunk, tl_part *part) {
-  int noperands = command->noperands, dim = cut_dim(command);
-  const tl_operand *x = picked(command);
-  int64_t first = 0;
-  part->ndim = x->ndim;
-  memcpy(part->shape, x->shape, x->ndim * sizeof *part->shape);
+  const tl_operand *operands = command->operands;
+  int ndim = operands[0].ndim, dim = cut_dim(command);
+  int64_t shape[TL_MAX_DIMS], first = 0, places = 1;
+  memcpy(shape, operands[0].shape, (size_t)ndim * sizeof *shape);
   if (command->chunks > 1) {
-    int64_t size = part->shape[dim], each = (size + command->chunks - 1) / command->chunks;
+    int64_t size = shape[dim], each = (size + command->chunks - 1) / command->chunks;
     first = each * chunk < size ? each * chunk : size;
-    part->shape[dim] = size - first < each ? size - first : each;
+    shape[dim] = size - first < each ? size - first : each;
   }
-  bool in_rows = part->ndim > 0;
-  for (int i = 0; i < noperands; i++) {
-    part->operands[i] = command->operands[i];
+  part->ndim = part->lines.ndim = 0;
+  part->length = part->row_stride[0] = part->row_stride[1] = 1;
+  for (int d = 0; d < ndim; d++) places *= is_free(command, d) ? 1 : shape[d];
+  for (int d = 0; d < ndim; d++) {
+    int64_t to_stride = operands[0].stride[d], from_stride = operands[1].stride[d];
+    if (d == ndim - 1 && is_free(command, d)) {
+      part->length = shape[d];
+      part->row_stride[0] = to_stride;
+      part->row_stride[1] = from_stride;
+    } else if (places >= FEW_PLACES && is_free(command, d)) {
+      add_line_dim(&part->lines, shape[d], to_stride, from_stride);
+    } else {
+      for (int i = 0; i < command->noperands; i++) {
+        part->stride[i][part->ndim] = operands[i].stride[d];
+      }
+      part->shape[part->ndim++] = shape[d];
+    }
+  }
+  for (int i = 0; i < command->noperands; i++) {
+    part->operands[i] = operands[i];
+    if (first > 0) part->operands[i].offset += first * operands[i].stride[dim];
+    part->operands[i].ndim = (uint8_t)part->ndim;
     part->operands[i].shape = part->shape;
-    if (first > 0) part->operands[i].offset += first * part->operands[i].stride[dim];
-    if (i >= 2 && in_rows) in_rows = part->operands[i].stride[part->ndim - 1] == 0;
+    part->operands[i].stride = part->stride[i];
   }
-  part->length = 1;
-  if (!in_rows) return;
-  part->length = part->shape[--part->ndim];
-  for (int i = 2; i < noperands; i++) part->operands[i].ndim--;
 }
 
 static tl_status run_by_indices(const tl_cpu *cpu, const tl_command *command, uint32_t chunk,
@@ -222,33 +285,29 @@ static tl_status run_by_indices(const tl_cpu *cpu, const tl_command *command, ui
   const tl_index *p = command->parameters;
   tl_part part;
   take_part(command, chunk, &part);
-  int64_t count = product(part.ndim, part.shape);
-  if (part.length == 0) return TL_OK;
+  int64_t count = part.length > 0 ? product(part.ndim, part.shape) : 0;
   int64_t to_at[TL_BLOCK], from_at[TL_BLOCK], values[TL_BLOCK];
-  const tl_operand *to = &part.operands[0], *from = &part.operands[1];
   int64_t *picked_at = p->mode == TL_GATHER ? from_at : to_at;
-  int last = to->ndim - 1;
-  tl_rows rows = {.to = tl_operand_address(to),
-                  .from = tl_operand_address(from),
-                  .to_at = to_at,
-                  .from_at = from_at,
-                  .to_stride = last >= 0 ? to->stride[last] : 1,
-                  .from_stride = last >= 0 ? from->stride[last] : 1,
-                  .length = part.length};
+  const tl_operand *to = &part.operands[0], *from = &part.operands[1];
+  tl_rows_kernel *adder = p->mode == TL_SCATTER_ADD ? adders[to->dtype] : NULL;
   for (int64_t at = 0; at < count; at += TL_BLOCK) {
-    rows.count = count - at < TL_BLOCK ? count - at : TL_BLOCK;
-    offsets_of(part.ndim, part.shape, to->stride, at, rows.count, to_at);
-    offsets_of(part.ndim, part.shape, from->stride, at, rows.count, from_at);
+    int64_t n = count - at < TL_BLOCK ? count - at : TL_BLOCK;
+    offsets_of(part.ndim, part.shape, part.stride[0], at, n, to_at);
+    offsets_of(part.ndim, part.shape, part.stride[1], at, n, from_at);
     for (int i = 2; i < command->noperands; i++) {
-      tl_load_block(cpu, values, TL_int64, &part.operands[i], at, rows.count);
-      tl_status status = add_index(p, i - 2, values, rows.count, picked_at, error);
+      tl_load_block(cpu, values, TL_int64, &part.operands[i], at, n);
+      tl_status status = add_index(p, i - 2, values, n, picked_at, error);
       if (status != TL_OK) return status;
     }
-    if (p->mode == TL_SCATTER_ADD) {
-      adders[to->dtype](&rows);
-    } else {
-      move_rows(&rows, tl_dtype_size((tl_dtype)to->dtype));
-    }
+    tl_rows rows = {.to = tl_operand_address(to),
+                    .from = tl_operand_address(from),
+                    .to_at = to_at,
+                    .from_at = from_at,
+                    .to_stride = part.row_stride[0],
+                    .from_stride = part.row_stride[1],
+                    .length = part.length,
+                    .count = n};
+    move_lines(&part.lines, &rows, adder, tl_dtype_size((tl_dtype)to->dtype));
   }
   return TL_OK;
 }
@@ -317,39 +376,39 @@ static void write_coordinates(const tl_operand *mask, int64_t first, const int64
                               int64_t count, int64_t *out) {
   for (int64_t i = 0; i < count; i++, out += mask->ndim) {
     int64_t rest = first + which[i];
-    for (int d = mask->ndim - 1; d >= 0; d--) {
+    for (int d = mask->ndim - 1; d > 0; d--) {
       out[d] = rest % mask->shape[d] + 1;
       rest /= mask->shape[d];
     }
+    if (mask->ndim > 0) out[0] = rest + 1;
   }
 }
 
-/* What belongs to each true element: rows over the dimensions behind the mask's. */
+/* What belongs to each true element: the dimensions behind the mask's. */
 static void move_true(const tl_command *command, const int64_t *to_at, const int64_t *from_at,
                       int64_t count) {
   const tl_operand *to = &command->operands[0], *from = &command->operands[1];
   bool selects = ((const tl_index *)command->parameters)->mode == TL_SELECT;
   int behind = (selects ? to : from)->ndim - 1;
-  const int64_t *shape = to->shape + (to->ndim - behind);
-  const int64_t *to_stride = to->stride + (to->ndim - behind);
-  const int64_t *from_stride = from->stride + (from->ndim - behind);
-  int outer = behind > 0 ? behind - 1 : 0;
-  tl_rows rows = {.to_at = to_at,
+  tl_lines lines = {0};
+  tl_rows rows = {.to = tl_operand_address(to),
+                  .from = tl_operand_address(from),
+                  .to_at = to_at,
                   .from_at = from_at,
-                  .to_stride = behind > 0 ? to_stride[outer] : 1,
-                  .from_stride = behind > 0 ? from_stride[outer] : 1,
-                  .length = behind > 0 ? shape[outer] : 1,
+                  .length = 1,
                   .count = count};
-  int64_t lines = rows.length > 0 ? product(outer, shape) : 0;
-  int64_t size = (int64_t)tl_dtype_size((tl_dtype)to->dtype);
-  for (int64_t line = 0; line < lines; line++) {
-    int64_t to_line, from_line;
-    offsets_of(outer, shape, to_stride, line, 1, &to_line);
-    offsets_of(outer, shape, from_stride, line, 1, &from_line);
-    rows.to = (char *)tl_operand_address(to) + to_line * size;
-    rows.from = (char *)tl_operand_address(from) + from_line * size;
-    move_rows(&rows, (size_t)size);
+  for (int d = behind; d > 0; d--) {
+    int64_t size = to->shape[to->ndim - d];
+    int64_t to_stride = to->stride[to->ndim - d], from_stride = from->stride[from->ndim - d];
+    if (d > 1) {
+      add_line_dim(&lines, size, to_stride, from_stride);
+    } else {
+      rows.length = size;
+      rows.to_stride = to_stride;
+      rows.from_stride = from_stride;
+    }
   }
+  move_lines(&lines, &rows, NULL, tl_dtype_size((tl_dtype)to->dtype));
 }
 
 /* `values` true elements are called for, and `count` there are. */
