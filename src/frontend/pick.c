@@ -19,7 +19,8 @@ const tl_tensor *tl_as_dtype(lua_State *L, const tl_tensor *value, tl_dtype dtyp
   return (tl_dtype)value->view.dtype == dtype ? value : tl_enqueue_copy(L, TL_OP_to, value, dtype);
 }
 
-const tl_tensor *tl_push_number(lua_State *L, int index, const char *name, tl_dtype dtype) {
+/* Pushes a 0-dimensional tensor of the number or boolean at a stack index. */
+static const tl_tensor *push_number(lua_State *L, int index, const char *name, tl_dtype dtype) {
   tl_view view;
   tl_scalar number = tl_check_scalar(L, index, name, dtype);
   tl_view_make(&view, dtype, 0, NULL, NULL);
@@ -30,7 +31,7 @@ const tl_tensor *tl_push_number(lua_State *L, int index, const char *name, tl_dt
 
 const tl_tensor *tl_check_value(lua_State *L, int index, const char *name, tl_dtype dtype) {
   if (lua_type(L, index) == LUA_TNUMBER || lua_type(L, index) == LUA_TBOOLEAN) {
-    return tl_push_number(L, index, name, dtype);
+    return push_number(L, index, name, dtype);
   }
   if (!tl_tensor_test(L, index)) {
     tl_fail(L, "%s: argument %d must be a number or a tensor, not %s", name, index,

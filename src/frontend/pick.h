@@ -58,9 +58,6 @@ const tl_tensor *tl_as_dtype(lua_State *L, const tl_tensor *value, tl_dtype dtyp
 /* The elements in one dimension: a pushed view of the tensor, or of a copy of it. */
 const tl_tensor *tl_flattened(lua_State *L, const tl_tensor *x);
 
-/* Pushes a 0-dimensional tensor of the number or boolean at a stack index. */
-const tl_tensor *tl_push_number(lua_State *L, int index, const char *name, tl_dtype dtype);
-
 /* The value at a stack index, a number or a tensor, as a tensor. */
 const tl_tensor *tl_check_value(lua_State *L, int index, const char *name, tl_dtype dtype);
 

@@ -384,7 +384,8 @@ for name, case in pairs(INDEXED) do
       local what = ("%s, round %d"):format(name, round)
       if case.values then
         local value, value_text = operand(batch, value_shape, dtype)
-        local expression = ("out(run(%s, %d, %s, %s))"):format(text, dim - 1, index_text, value_text)
+        local expression = ("out(run(%s, %d, %s, %s))"):format(text, dim - 1, index_text,
+                                                               value_text)
         if random(2) == 1 then
           batch.add(expression, tensor[name](x, given, index, value), what)
         else
@@ -511,8 +512,8 @@ function TestSlices:test_wrong()
   raises("put_: 2 values are not for 1 indices", function() x:put_(int{1}, tensor{1, 2}) end)
   raises("masked_fill_: argument 2 must be a mask of bools, not a tensor of float32",
          function() x:masked_fill_(x, 1) end)
-  raises("masked_fill_: cannot broadcast a mask of size 4x2x3 to the size of the tensor written, 2x3",
-         function() x:masked_fill_(tensor.zeros(4, 2, 3, {dtype = "bool"}), 1) end)
+  raises("masked_fill_: cannot broadcast a mask of size 4x2x3 to the size of the tensor " ..
+         "written, 2x3", function() x:masked_fill_(tensor.zeros(4, 2, 3, {dtype = "bool"}), 1) end)
   raises("masked_fill: the value has no dimensions, not 2",
          function() x:masked_fill(x:gt(0), x) end)
   raises("masked_select: cannot broadcast 2x3 with 2: sizes 3 and 2 differ in dimension 2",
@@ -531,8 +532,8 @@ function TestFlat:test_take_and_put()
     local x, text = operand(batch, shape, dtype)
     local index, index_text = indices(batch, index_shape, support.numel(shape))
     local value, value_text = operand(batch, {support.numel(index_shape)}, dtype)
-    batch.add(("x = %s\ni = np.asarray(%s)\nout(np.take(x, i))"):format(text, index_text), x:take(index),
-              "take, round " .. round)
+    batch.add(("x = %s\ni = np.asarray(%s)\nout(np.take(x, i))"):format(text, index_text),
+              x:take(index), "take, round " .. round)
     local y = random(2) == 1 and x:put(index, value, add)
               or own(x, random(2) == 1):put_(index, value, add)
     batch.add((add and "np.add.at(x.reshape(-1), i.ravel(), %s)\nout(x)"
@@ -693,6 +694,29 @@ function TestLarge:test_masks()
   equals(results[8].shape, {count})
 end
 
+-- Values that were left virtual are read and written all the same.
+function TestLarge:test_virtual_values()
+  tensor.manual_seed(5)
+  local n = 40000
+  local a, index = tensor.randn(n), random_indices(1000, n)
+  local function run()
+    local b = a * 2
+    local c = b + 1
+    local picked = b[index]
+    b[index] = 7
+    local d = c * 3
+    d[d:gt(0)] = b[{{1, n}}][d:gt(0)]
+    local e = b:masked_fill(c:gt(0), 1) + picked:sum()
+    return {b, c, picked, d, e}
+  end
+  local fused = run()
+  tensor.fusion(false)
+  local plain = run()
+  tensor.fusion(true)
+  for i, x in ipairs(fused) do equals(x == plain[i], true, "value " .. i) end
+  equals(fused[1][index] == tensor.full({1000}, 7), true)
+end
+
 -- ---- what waits ----
 
 TestWaiting = {}
@@ -794,7 +818,8 @@ function TestRange:test_messages()
     {function() local y = x:clone() y[int{3}] = 1 return y end,
      "index: index 3" .. OUT .. "dimension 1"},
     {function() return x[{{1, 0}}][{{}, int{1, 5}}] + 1 end}, -- nothing is looked up
-    {function() return tensor.zeros(0, 3)[int{1}] end, "index: index 1" .. OUT .. "dimension 1", "0x3"},
+    {function() return tensor.zeros(0, 3)[int{1}] end,
+     "index: index 1" .. OUT .. "dimension 1", "0x3"},
   }
   for i, case in ipairs(cases) do
     local function read() return case[1]():totable() end
@@ -823,8 +848,8 @@ function TestRange:test_numbers_of_values()
          "masked_scatter: 1 values for a mask with 2 true elements")
 end
 
--- The failure stays with what was computed from it, and with what was to be written; nothing else is
--- touched.  Programs of their own, since a failure nobody asks for is told at the end.
+-- The failure stays with what was computed from it, and with what was to be written; nothing else
+-- is touched.  Programs of their own, since a failure nobody asks for is told at the end.
 function TestRange:test_stays()
   local status, out, err = support.run_script([[
     local x = tensor{1, 2, 3}
@@ -861,6 +886,56 @@ function TestRange:test_mask_that_failed()
     local mask = tensor{1, 2}[int{3}]:gt(0)
     return tensor{1}[mask]
   end), "index: index 3 is out of range for dimension 1 of a tensor of size 2")
+end
+
+-- Failures have the name of what was called.
+function TestRange:test_injected()
+  for name, use in pairs {
+    index = "y = x[i]", gather = "y = x:gather(1, i)", scatter_add_ = "y:scatter_add_(1, i, 1)",
+    masked_scatter_ = "y:masked_scatter_(m, x)", masked_fill_ = "y:masked_fill_(m, 2)",
+  } do
+    local _, out = support.run_script(([[
+      local x, y = tensor{1, 2}, tensor{3, 4}
+      local i, m = tensor({1}, {dtype = "int64"}), tensor{1, 0}:gt(0)
+      print(pcall(function()
+        %s
+        y:wait()
+      end))
+      y:fill_(1):wait()
+    ]]):format(use), {FAULT = name .. ":1"})
+    lu.assertStrMatches(out, "false\tSCRIPT:%d: " .. name ..
+                             ": injected failure %(queued at SCRIPT:4%)\n")
+  end
+end
+
+-- A finalizer that closes operands while a call makes its result.
+function TestRange:test_hostile_finalizers()
+  local use = {
+    function(x, i) return x[i] end, function(x, i) x[i] = x end,
+    function(x, _, m) return x[m] end, function(x, _, m) x[m] = tensor{1, 2} end,
+    function(x, _, m) return x:masked_fill(m, 1) end,
+    function(x, i) return x:scatter_add(1, i, x) end, function(x, i) return x:put_(i, x, true) end,
+  }
+  for n, f in ipairs(use) do
+    for late = 0, support.slow and 3 or 20 do
+      local x, i, m = tensor{1, 2}, int{2, 1}, bool{true, false}
+      local victims = {x, i, m}
+      setmetatable({}, {__gc = function()
+        for _, victim in ipairs(victims) do local _ <close> = victim end
+      end})
+      for _ = 1, late do tensor(1):neg() end
+      collectgarbage "step"
+      local ok, message = pcall(function()
+        local y = f(x, i, m)
+        collectgarbage()
+        return y and y:sum():item()
+      end)
+      if not ok and not message:find "closed" and not message:find "1 true elements" then
+        error(("case %d: %s"):format(n, message))
+      end
+    end
+  end
+  sync()
 end
 
 os.exit(lu.LuaUnit.run())

@@ -5,7 +5,6 @@
  * each of them.  A large command is cut along one dimension.  Of a scatter that is one where no two
  * elements can have the same place, if there is any: so each place gets its elements in order,
  * whatever the number of threads. */
-#include <stdalign.h>
 #include <string.h>
 
 #include "backend/cpu/families.h"
