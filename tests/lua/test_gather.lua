@@ -938,4 +938,21 @@ function TestRange:test_hostile_finalizers()
   sync()
 end
 
+-- A finalizer that changes a mask after its true elements have been counted.
+function TestRange:test_mask_that_changes()
+  if not support.under_gc then collectgarbage("incremental", 1, 1000, 8) end
+  for round = 1, support.slow and 60 or 400 do
+    local x, mask = tensor.ones(2000), tensor.rand(2000):gt(0.5)
+    setmetatable({}, {__gc = function() mask:fill_(true) end})
+    for _ = 1, round % 50 do local _ = {} end
+    local ok, y = pcall(function() return x[mask]:sum():item() end)
+    if ok then
+      lu.assertTrue(y <= 2000)
+    else
+      contains(y, "index: a finalizer has changed the mask")
+    end
+  end
+  if not support.under_gc then collectgarbage "generational" end
+end
+
 os.exit(lu.LuaUnit.run())

@@ -342,7 +342,7 @@ static void locate(const tl_cpu *cpu, const tl_command *command, uint32_t block)
     uint8_t is_true[TL_BLOCK];
     int64_t n = end - at < TL_BLOCK ? end - at : TL_BLOCK;
     tl_load_block(cpu, is_true, TL_bool, mask, at, n);
-    for (int64_t i = 0; i < n; i++) count += is_true[i];
+    for (int64_t i = 0; i < n; i++) count += is_true[i] != 0;
   }
   ((int64_t *)command->scratch)[block] = count;
 }
@@ -366,7 +366,7 @@ static int64_t true_ones(const tl_cpu *cpu, const tl_operand *mask, int64_t firs
   tl_load_block(cpu, is_true, TL_bool, mask, first, n);
   for (int64_t i = 0; i < n; i++) {
     which[count] = i;
-    count += is_true[i];
+    count += is_true[i] != 0;
   }
   return count;
 }
@@ -417,6 +417,11 @@ static tl_status check_values(const tl_index *p, int64_t values, int64_t count, 
                       (long long)values, (long long)count);
 }
 
+/* Between counting and picking the frontend makes the result, and so may run a finalizer. */
+static tl_status changed(tl_error *error) {
+  return tl_error_set(error, TL_INVALID, "a finalizer has changed the mask");
+}
+
 static tl_status run_by_mask(const tl_cpu *cpu, const tl_command *command, uint32_t block,
                              tl_error *error) {
   const tl_index *p = command->parameters;
@@ -434,6 +439,7 @@ static tl_status run_by_mask(const tl_cpu *cpu, const tl_command *command, uint3
   for (; at < end; at += TL_BLOCK) {
     int64_t n = end - at < TL_BLOCK ? end - at : TL_BLOCK;
     int64_t count = true_ones(cpu, mask, at, n, which);
+    if (count > starts[block + 1] - before) return changed(error);
     if (p->mode == TL_COORDINATES) {
       int64_t *out = tl_operand_address(to);
       write_coordinates(mask, at, which, count, out + before * mask->ndim);
@@ -448,7 +454,7 @@ static tl_status run_by_mask(const tl_cpu *cpu, const tl_command *command, uint3
     }
     before += count;
   }
-  return TL_OK;
+  return numel == 0 || before == starts[block + 1] ? TL_OK : changed(error);
 }
 
 /* ---- the family ---- */
