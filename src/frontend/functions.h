@@ -15,7 +15,7 @@ extern const luaL_Reg tl_shape_functions[]; /* reshape, size, stride, ... */
 extern const luaL_Reg tl_read_functions[];  /* item, totable, allclose, ... */
 extern const luaL_Reg tl_read_metamethods[];
 extern const luaL_Reg tl_index_metamethods[];
-extern const luaL_Reg tl_index_functions[];  /* index, index_put_ */
+extern const luaL_Reg tl_index_functions[];  /* index, index_put, index_put_ */
 extern const luaL_Reg tl_gather_functions[]; /* gather, scatter_, index_select, ... */
 extern const luaL_Reg tl_mask_functions[];   /* masked_fill_, nonzero, ... */
 extern const luaL_Reg tl_compile_functions[]; /* compile: a function only */

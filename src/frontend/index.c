@@ -116,18 +116,29 @@ static int index_write(lua_State *L) {
   return 0;
 }
 
-/* index_put_(x, key, value [, accumulate]) */
-static int index_put_(lua_State *L) {
-  const tl_tensor *x = tl_tensor_check(L, 1, "index_put_");
-  tl_check_count(L, 4, "index_put_");
+/* name(x, key, value [, accumulate]) */
+static int put_any(lua_State *L, tl_op op, bool in_place) {
+  const char *name = tl_ops[op].name;
+  const tl_tensor *x = tl_tensor_check(L, 1, name);
+  int result = 1;
+  tl_check_count(L, 4, name);
   if (!lua_isnoneornil(L, 4) && !lua_isboolean(L, 4)) {
-    tl_fail(L, "index_put_: accumulate must be true or false, not %s", luaL_typename(L, 4));
+    tl_fail(L, "%s: accumulate must be true or false, not %s", name, luaL_typename(L, 4));
   }
   lua_settop(L, 4);
-  write_key(L, TL_OP_index_put_, x, lua_toboolean(L, 4));
-  lua_settop(L, 1);
+  if (!in_place) {
+    tl_key key;
+    tl_key_read(L, 2, name, &x->view, &key); /* what is wrong with it is said before the copy */
+    x = tl_enqueue_copy(L, TL_OP_clone, x, (tl_dtype)x->view.dtype);
+    result = lua_gettop(L);
+  }
+  write_key(L, op, x, lua_toboolean(L, 4));
+  lua_pushvalue(L, result);
   return 1;
 }
+
+static int index_put(lua_State *L) { return put_any(L, TL_OP_index_put, false); }
+static int index_put_(lua_State *L) { return put_any(L, TL_OP_index_put_, true); }
 
 static int length(lua_State *L) {
   const tl_view *view = &tl_tensor_check(L, 1, "#")->view;
@@ -163,5 +174,5 @@ const luaL_Reg tl_index_metamethods[] = {
 };
 
 const luaL_Reg tl_index_functions[] = {
-    {"index", index_function}, {"index_put_", index_put_}, {NULL, NULL},
+    {"index", index_function}, {"index_put", index_put}, {"index_put_", index_put_}, {NULL, NULL},
 };
