@@ -197,17 +197,18 @@ static bool is_gather(const tl_command *command) {
   return ((const tl_index *)command->parameters)->mode == TL_GATHER;
 }
 
-static const tl_operand *picked(const tl_command *command) {
-  return &command->operands[is_gather(command) ? 1 : 0];
+/* Whether elements that differ in that dimension go to different places, in any order then. */
+static bool has_own_places(const tl_command *command, int dim) {
+  return is_gather(command) || command->operands[0].stride[dim] != 0;
 }
 
 /* The dimension to cut: the longest of those that may be, or -1. */
 static int cut_dim(const tl_command *command) {
-  const tl_operand *x = picked(command);
+  const tl_operand *out = &command->operands[0];
   int longest = -1;
-  for (int d = 0; d < x->ndim; d++) {
-    if (!is_gather(command) && x->stride[d] == 0) continue;
-    if (longest < 0 || x->shape[d] > x->shape[longest]) longest = d;
+  for (int d = 0; d < out->ndim; d++) {
+    if (!has_own_places(command, d)) continue;
+    if (longest < 0 || out->shape[d] > out->shape[longest]) longest = d;
   }
   return longest;
 }
@@ -215,12 +216,13 @@ static int cut_dim(const tl_command *command) {
 enum { NARROWEST = 64 }; /* rows are not cut to fewer elements */
 
 static void plan_by_indices(const tl_command *command, tl_plan *plan) {
-  int64_t numel = tl_operand_numel(&command->operands[0]);
+  const tl_operand *out = &command->operands[0];
+  int64_t numel = tl_operand_numel(out);
   int dim = cut_dim(command);
   plan->cost = 50 + (float)numel * (1 + 1.5f * (float)(command->noperands - 2));
   plan->chunks = tl_chunks_of(numel);
-  int64_t most = dim < 0 ? 1 : command->operands[0].shape[dim];
-  if (dim == command->operands[0].ndim - 1) most /= NARROWEST;
+  int64_t most = dim < 0 ? 1 : out->shape[dim];
+  if (dim == out->ndim - 1) most /= NARROWEST;
   if (plan->chunks > most) plan->chunks = most > 0 ? (uint32_t)most : 1;
 }
 
@@ -261,7 +263,7 @@ static void take_part(const tl_command *command, uint32_t chunk, tl_part *part) 
       part->length = shape[d];
       part->row_stride[0] = to_stride;
       part->row_stride[1] = from_stride;
-    } else if (places >= FEW_PLACES && is_free(command, d)) {
+    } else if (places >= FEW_PLACES && is_free(command, d) && has_own_places(command, d)) {
       add_line_dim(&part->lines, shape[d], to_stride, from_stride);
     } else {
       for (int i = 0; i < command->noperands; i++) {
