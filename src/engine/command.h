@@ -16,7 +16,7 @@
 
 enum {
   TL_READ = 1,
-  TL_WRITE = 2,
+  TL_WRITE = 2, /* with TL_READ: some elements of the operand, in an order of its own */
   TL_WHOLE = 4, /* with TL_WRITE: every byte of the storage is written and none is read before, so
                    that what it held (an error, perhaps) no longer matters */
   TL_FRESH = 8, /* with TL_WHOLE: the storage is new, nothing has seen it before */

@@ -62,7 +62,7 @@ typedef struct tl_draft {
   int line;
 } tl_draft;
 
-enum { TL_MAX_OPERANDS = 8 };
+enum { TL_MAX_OPERANDS = 10 };
 
 /* Enqueues.  Waits only when the queue is full, or when the engine is synchronous. */
 tl_status tl_engine_submit(tl_engine *engine, const tl_draft *draft, tl_error *error);

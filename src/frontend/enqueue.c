@@ -12,19 +12,23 @@ static void check_open(lua_State *L, tl_op op, const tl_storage *storage) {
   if (!storage) tl_fail(L, "%s: a finalizer has closed an operand", tl_ops[op].name);
 }
 
-/* Two elements of what is written must not be one: an expanded view, or windows that overlap. */
-static void check_unfolded(lua_State *L, const tl_draft *draft) {
+void tl_check_unfolded(lua_State *L, tl_op op, const tl_view *view) {
+  if (!tl_view_may_fold(view)) return;
+  bool in_place = tl_ops[op].family == TL_ELEMENTWISE;
+  tl_fail(L, "%s%s: several elements of the tensor written are one in memory: clone it first",
+          tl_ops[op].name, in_place ? "_" : "");
+}
+
+/* An operand that is read as well is written here and there: then it is the caller's to check. */
+static void check_written(lua_State *L, const tl_draft *draft) {
   const tl_operand *out = &draft->operands[0];
-  if (!(out->access & TL_WRITE) || (out->access & TL_FRESH)) return;
+  if (!(out->access & TL_WRITE) || (out->access & (TL_FRESH | TL_READ))) return;
   tl_view view = {.ndim = out->ndim};
   for (int d = 0; d < out->ndim; d++) {
     view.shape[d] = out->shape[d];
     view.stride[d] = out->stride[d];
   }
-  if (!tl_view_may_fold(&view)) return;
-  bool in_place = tl_ops[draft->op].family == TL_ELEMENTWISE;
-  tl_fail(L, "%s%s: several elements of the tensor written are one in memory: clone it first",
-          tl_ops[draft->op].name, in_place ? "_" : "");
+  tl_check_unfolded(L, draft->op, &view);
 }
 
 void tl_enqueue(lua_State *L, tl_draft *draft) {
@@ -32,7 +36,7 @@ void tl_enqueue(lua_State *L, tl_draft *draft) {
   tl_error error;
   if (tl_interrupt_pending()) tl_interrupt_raise(L); /* a coroutine has no hook of its own */
   for (int i = 0; i < draft->noperands; i++) check_open(L, draft->op, draft->operands[i].storage);
-  check_unfolded(L, draft);
+  check_written(L, draft);
   tl_context_source(L, context, &draft->source, &draft->line);
   if (context->trace && tl_trace_is_active(context)) {
     tl_trace_enqueue(L, context, draft);

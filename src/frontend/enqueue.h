@@ -8,6 +8,10 @@
 /* Submits a draft whose source line is filled in here; raises what goes wrong. */
 void tl_enqueue(lua_State *L, tl_draft *draft);
 
+/* Raises when two elements of a view that is to be written are one in memory: it was expanded, or
+ * has windows that overlap. */
+void tl_check_unfolded(lua_State *L, tl_op op, const tl_view *view);
+
 /* An operand that is the whole of a view. */
 tl_operand tl_operand_of(const tl_tensor *tensor, const tl_view *view, int access);
 

@@ -18,6 +18,9 @@ extern const luaL_Reg tl_range_functions[]; /* empty, linspace, ...: functions o
 extern const luaL_Reg tl_read_functions[];  /* item, totable, allclose, ... */
 extern const luaL_Reg tl_read_metamethods[];
 extern const luaL_Reg tl_index_metamethods[];
+extern const luaL_Reg tl_index_functions[];  /* index, index_put, index_put_ */
+extern const luaL_Reg tl_gather_functions[]; /* gather, scatter_, index_select, ... */
+extern const luaL_Reg tl_mask_functions[];   /* masked_fill_, nonzero, ... */
 extern const luaL_Reg tl_compile_functions[]; /* compile: a function only */
 extern const luaL_Reg tl_generator_functions[]; /* manual_seed, generator, ...: functions only */
 extern const luaL_Reg tl_linalg_functions[]; /* for lua/tensor/linalg.lua and einsum.lua */

@@ -1,72 +1,10 @@
-/* Indexing: x[i], x[{...}], x.shape and the methods. */
+/* Indexing: x[i], x[{...}], x[indices], x[mask], x.shape and the methods. */
 #include <string.h>
 
 #include "frontend/arguments.h"
 #include "frontend/enqueue.h"
 #include "frontend/functions.h"
-
-/* A range, {}, {first, last} or {first, last, step}, on top of the stack, into dimension `entry` of
- * `whole`, which is dimension `dim` of what is left of it. */
-static void take_range(lua_State *L, const char *name, const tl_view *whole, int entry,
-                       tl_view *view, int dim) {
-  int table = lua_gettop(L);
-  int64_t given[3] = {1, -1, 1};
-  int64_t size = whole->shape[entry];
-  size_t entries = lua_rawlen(L, table);
-  if (entries == 1 || entries > 3) {
-    tl_fail(L, "%s: a range is {first, last} or {first, last, step}, or {} for all", name);
-  }
-  for (size_t i = 0; i < entries; i++) {
-    lua_rawgeti(L, table, (lua_Integer)i + 1);
-    int is_integer = 0;
-    if (lua_type(L, -1) == LUA_TNUMBER) given[i] = lua_tointegerx(L, -1, &is_integer);
-    if (!is_integer) {
-      tl_fail(L, "%s: a range wants integers, not %s", name, tl_describe_value(L, -1));
-    }
-    lua_pop(L, 1);
-  }
-  int64_t first = given[0] < 0 ? size + given[0] : given[0] - 1;
-  int64_t last = given[1] < 0 ? size + given[1] : given[1] - 1;
-  char text[TL_SHAPE_TEXT];
-  if (given[2] < 1) tl_fail(L, "%s: a range's step must be at least 1", name);
-  /* One before the first and one behind the last are allowed, for an empty range. */
-  if (entries > 0 && (given[0] == 0 || first < 0 || first > size || last < -1 || last >= size)) {
-    tl_fail(L, "%s: range {%I, %I} is out of range for dimension %d of a tensor of size %s",
-            name, (LUAI_UACINT)given[0], (LUAI_UACINT)given[1], entry + 1,
-            tl_view_shape_text(whole, text));
-  }
-  int64_t count = last >= first ? (last - first) / given[2] + 1 : 0;
-  tl_view_range(view, dim, first, count, given[2]);
-}
-
-/* The part of a view that the key at stack index 2 names. */
-static void apply_key(lua_State *L, const char *name, tl_view *view) {
-  char text[TL_SHAPE_TEXT];
-  const tl_view whole = *view;
-  bool table = lua_type(L, 2) == LUA_TTABLE;
-  if (!table && lua_type(L, 2) != LUA_TNUMBER) {
-    tl_fail(L, "%s: an index must be an integer or a table, not %s", name,
-            luaL_typename(L, 2));
-  }
-  int64_t entries = table ? (int64_t)lua_rawlen(L, 2) : 1;
-  if (entries > view->ndim) {
-    tl_fail(L, "%s: %I indices are too many for a tensor of size %s", name,
-            (LUAI_UACINT)entries, tl_view_shape_text(&whole, text));
-  }
-  for (int entry = 0, dim = 0; entry < entries; entry++) {
-    if (table) {
-      lua_rawgeti(L, 2, entry + 1);
-    } else {
-      lua_pushvalue(L, 2);
-    }
-    if (lua_type(L, -1) == LUA_TTABLE) {
-      take_range(L, name, &whole, entry, view, dim++);
-    } else {
-      tl_view_select(view, dim, tl_check_index(L, lua_gettop(L), name, &whole, entry));
-    }
-    lua_pop(L, 1);
-  }
-}
+#include "frontend/key.h"
 
 static int read_field(lua_State *L, const tl_tensor *x, const char *field) {
   const tl_view *view = &x->view;
@@ -84,6 +22,24 @@ static int read_field(lua_State *L, const tl_tensor *x, const char *field) {
   return 1;
 }
 
+/* x[key], the key at stack index 2: a view, or with tensors in the key a tensor of its own. */
+static int read_key(lua_State *L) {
+  const tl_tensor *x = tl_tensor_check(L, 1, "index");
+  tl_key key;
+  tl_pick pick;
+  tl_key_read(L, 2, "index", &x->view, &key);
+  if (key.count == 0) {
+    tl_tensor_alias(L, x, &key.view);
+  } else if (tl_key_is_mask(&key)) {
+    x = tl_tensor_alias(L, x, &key.view);
+    tl_mask_select(L, TL_OP_index, x, key.tensors[0].tensor, key.tensors[0].dim);
+  } else {
+    tl_key_pick(L, TL_OP_index, x, &key, false, &pick);
+    tl_pick_gather(L, TL_OP_index, &pick);
+  }
+  return 1;
+}
+
 int tl_index_read(lua_State *L) {
   if (lua_type(L, 2) == LUA_TSTRING) {
     lua_pushvalue(L, 2);
@@ -93,11 +49,61 @@ int tl_index_read(lua_State *L) {
     lua_gettable(L, lua_upvalueindex(TL_UPVALUES + 1)); /* perhaps one of those in Lua */
     return 1;
   }
-  const tl_tensor *x = tl_tensor_check(L, 1, "index");
-  tl_view view = x->view;
-  apply_key(L, "index", &view);
-  tl_tensor_alias(L, x, &view);
-  return 1;
+  return read_key(L);
+}
+
+/* index(x, key): x[key] */
+static int index_function(lua_State *L) {
+  tl_tensor_check(L, 1, "index");
+  tl_check_count(L, 2, "index");
+  return read_key(L);
+}
+
+static void check_broadcasts(lua_State *L, const char *name, const tl_view *value,
+                             const tl_view *part) {
+  char text[TL_SHAPE_TEXT], wanted[TL_SHAPE_TEXT];
+  if (tl_view_broadcasts_to(value, part->ndim, part->shape)) return;
+  tl_fail(L, "%s: cannot broadcast %s to the size of the part written, %s", name,
+          tl_view_shape_text(value, text), tl_view_shape_text(part, wanted));
+}
+
+/* What was picked by indices becomes the value, or takes it up. */
+static void write_picked(lua_State *L, tl_op op, const tl_tensor *part, tl_key *key,
+                         const tl_tensor *value, bool add) {
+  tl_pick pick;
+  tl_view view;
+  tl_key_pick(L, op, part, key, true, &pick);
+  check_broadcasts(L, tl_ops[op].name, &value->view, &pick.at);
+  value = tl_apart(L, part, tl_as_dtype(L, value, (tl_dtype)part->view.dtype));
+  tl_view_expand(&view, &value->view, pick.at.ndim, pick.at.shape);
+  tl_pick_scatter(L, op, &pick, value, &view, add);
+}
+
+/* The key at stack index 2, the value at 3. */
+static void write_key(lua_State *L, tl_op op, const tl_tensor *x, bool add) {
+  const char *name = tl_ops[op].name;
+  tl_key key;
+  tl_key_read(L, 2, name, &x->view, &key);
+  tl_tensor *part = tl_tensor_alias(L, x, &key.view);
+  tl_dtype dtype = (tl_dtype)x->view.dtype;
+  bool number = lua_type(L, 3) == LUA_TNUMBER || lua_type(L, 3) == LUA_TBOOLEAN;
+  if (!number && !tl_tensor_test(L, 3)) {
+    tl_fail(L, "%s: the value must be a number or a tensor, not %s", name, tl_describe(L, 3));
+  }
+  if (number && key.count == 0 && !add) {
+    tl_enqueue_fill(L, TL_OP_fill_, part, false, tl_check_scalar(L, 3, name, dtype));
+    return;
+  }
+  const tl_tensor *value = tl_check_value(L, 3, name, dtype);
+  if (tl_key_is_mask(&key) && !add) {
+    tl_mask_write(L, op, part, key.tensors[0].tensor, key.tensors[0].dim, value, true);
+  } else if (key.count > 0 || add) {
+    write_picked(L, op, part, &key, value, add);
+  } else {
+    check_broadcasts(L, name, &value->view, &key.view);
+    tl_dtype moved = tl_copy_dtype((tl_dtype)value->view.dtype, dtype);
+    tl_enqueue_step(L, TL_OP_copy_, part, false, moved, NULL, 1, &value);
+  }
 }
 
 /* x[key] = value, a number or a tensor that broadcasts */
@@ -106,28 +112,33 @@ static int index_write(lua_State *L) {
   if (lua_type(L, 2) == LUA_TSTRING) {
     return tl_fail(L, "index: a tensor has no field '%s' to set", lua_tostring(L, 2));
   }
-  tl_view view = x->view;
-  apply_key(L, "index", &view);
-  tl_tensor *part = tl_tensor_alias(L, x, &view);
-  if (lua_type(L, 3) == LUA_TNUMBER || lua_type(L, 3) == LUA_TBOOLEAN) {
-    tl_scalar number = tl_check_scalar(L, 3, "index", (tl_dtype)view.dtype);
-    tl_enqueue_fill(L, TL_OP_fill_, part, false, number);
-    return 0;
-  }
-  if (!tl_tensor_test(L, 3)) {
-    return tl_fail(L, "index: the value must be a number or a tensor, not %s",
-                   luaL_typename(L, 3));
-  }
-  const tl_tensor *value = tl_tensor_check(L, 3, "index");
-  if (!tl_view_broadcasts_to(&value->view, view.ndim, view.shape)) {
-    char text[TL_SHAPE_TEXT], wanted[TL_SHAPE_TEXT];
-    return tl_fail(L, "index: cannot broadcast %s to the size of the part written, %s",
-                   tl_view_shape_text(&value->view, text), tl_view_shape_text(&view, wanted));
-  }
-  tl_dtype moved = tl_copy_dtype((tl_dtype)value->view.dtype, (tl_dtype)view.dtype);
-  tl_enqueue_step(L, TL_OP_copy_, part, false, moved, NULL, 1, &value);
+  write_key(L, TL_OP_index, x, false);
   return 0;
 }
+
+/* name(x, key, value [, accumulate]) */
+static int put_any(lua_State *L, tl_op op, bool in_place) {
+  const char *name = tl_ops[op].name;
+  const tl_tensor *x = tl_tensor_check(L, 1, name);
+  int result = 1;
+  tl_check_count(L, 4, name);
+  if (!lua_isnoneornil(L, 4) && !lua_isboolean(L, 4)) {
+    tl_fail(L, "%s: accumulate must be true or false, not %s", name, luaL_typename(L, 4));
+  }
+  lua_settop(L, 4);
+  if (!in_place) {
+    tl_key key;
+    tl_key_read(L, 2, name, &x->view, &key); /* what is wrong with it is said before the copy */
+    x = tl_enqueue_copy(L, TL_OP_clone, x, (tl_dtype)x->view.dtype);
+    result = lua_gettop(L);
+  }
+  write_key(L, op, x, lua_toboolean(L, 4));
+  lua_pushvalue(L, result);
+  return 1;
+}
+
+static int index_put(lua_State *L) { return put_any(L, TL_OP_index_put, false); }
+static int index_put_(lua_State *L) { return put_any(L, TL_OP_index_put_, true); }
 
 static int length(lua_State *L) {
   const tl_view *view = &tl_tensor_check(L, 1, "#")->view;
@@ -160,4 +171,8 @@ static int pairs(lua_State *L) {
 
 const luaL_Reg tl_index_metamethods[] = {
     {"__newindex", index_write}, {"__len", length}, {"__pairs", pairs}, {NULL, NULL},
+};
+
+const luaL_Reg tl_index_functions[] = {
+    {"index", index_function}, {"index_put", index_put}, {"index_put_", index_put_}, {NULL, NULL},
 };

@@ -119,6 +119,7 @@ int luaopen_tensor(lua_State *L) {
       tl_elementwise_functions, tl_inplace_functions, tl_matmul_functions,
       tl_reduce_functions,      tl_shape_functions,   tl_read_functions,
       tl_view_functions,        tl_like_functions,
+      tl_index_functions,       tl_gather_functions,  tl_mask_functions,
   };
   static const luaL_Reg *const functions[] = {tl_create_functions, tl_control_functions,
                                               tl_compile_functions, tl_generator_functions,

@@ -70,6 +70,7 @@ tl_tensor *tl_tensor_new(lua_State *L, const tl_view *view, const char *name) {
 
 tl_tensor *tl_tensor_alias(lua_State *L, const tl_tensor *tensor, const tl_view *view) {
   tl_tensor *alias = push_closed(L, view);
+  if (!tensor->storage) return alias; /* a finalizer has just closed it: then this is closed, too */
   tl_storage_retain(tensor->storage);
   alias->storage = tensor->storage;
   return alias;

@@ -214,7 +214,8 @@ static void place(const tl_slot *slot, const tl_reference *reference, tl_operand
                   tl_storage *storage, int64_t shift) {
   operand->storage = storage;
   operand->offset = reference->offset + shift;
-  if (slot->kind != ARGUMENT || !(operand->access & TL_WRITE)) return;
+  /* Of an operand that is read too, not all need be written. */
+  if (slot->kind != ARGUMENT || (operand->access & (TL_WRITE | TL_READ)) != TL_WRITE) return;
   size_t written = (size_t)tl_operand_numel(operand) * tl_dtype_size((tl_dtype)operand->dtype);
   operand->access = (uint8_t)(TL_WRITE | (written == storage->bytes ? TL_WHOLE : 0));
 }
@@ -230,7 +231,8 @@ static bool overlaps(const tl_record *record) {
         record->references[i].slot == record->references[0].slot) {
       continue;
     }
-    if (in->offset != out->offset || in->ndim != out->ndim || in->dtype != out->dtype ||
+    if (out->access & TL_READ || in->offset != out->offset || in->ndim != out->ndim ||
+        in->dtype != out->dtype ||
         memcmp(in->shape, out->shape, bytes) != 0 || memcmp(in->stride, out->stride, bytes) != 0) {
       return true;
     }

@@ -8,12 +8,13 @@
 typedef enum tl_family {
   TL_ELEMENTWISE, /* a program of steps (program.h) */
   TL_FILL,        /* likewise, of one step without operands */
-  TL_COPY,        /* likewise, without steps */
+  TL_COPY,        /* likewise, without steps, or of one step under a name of its own */
   TL_GENERATE,    /* values from the element's index alone */
   TL_MATMUL,
   TL_LINALG, /* factorisations of the matrices of a batch */
   TL_REDUCE,
   TL_COMPARE,
+  TL_INDEX,
   TL_ALLOCATE, /* nothing to run: the result is its buffer, whatever that holds */
   TL_READING, /* the engine's own: nothing to run */
   TL_RELEASE, /* likewise */

@@ -46,4 +46,42 @@ typedef struct tl_compare {
   double relative, absolute;
 } tl_compare;
 
+/* TL_INDEX: elements of a tensor x at places that indices or a mask name, and another tensor.
+ *
+ * By indices: operand 0 is written, operand 1 read; x is operand 1 of a gather and operand 0 of a
+ * scatter; the indices (integers, from 1 or negative from the end) follow.  All are of one shape.
+ * The place of an element in x is that of its position by the strides of x (0 along dimensions that
+ * indices answer for) plus, for each index, its value, counted from 0, times `stride`.
+ *
+ * By a mask of bools, looked at in blocks of `block` elements, of which there are at most
+ * TL_MAX_BLOCKS: operand 0 of TL_LOCATE gets, as int64, how many elements of the mask (operand 1)
+ * are true before each block, and in all.  The others have the mask and that as their last two
+ * operands.  The first dimensions of x are the mask's; the other tensor has one dimension of the
+ * true elements instead.  Operand 0 of TL_COORDINATES (n x dimensions, contiguous) gets the true
+ * elements' indices, from 1. */
+typedef enum tl_index_mode {
+  TL_GATHER,
+  TL_SCATTER,     /* in order: of elements with one place the last stays */
+  TL_SCATTER_ADD, /* in order, too */
+  TL_LOCATE,
+  TL_SELECT,      /* out, x */
+  TL_PLACE,       /* x, values */
+  TL_COORDINATES, /* out */
+} tl_index_mode;
+
+enum {
+  TL_MAX_INDICES = TL_MAX_DIMS,
+  TL_FLAT = TL_MAX_DIMS, /* as a dimension: all elements, in row-major order */
+  TL_MAX_BLOCKS = 1 << 16,
+};
+
+typedef struct tl_index {
+  uint8_t mode;
+  uint8_t ndim, dim[TL_MAX_INDICES]; /* of the tensor that errors name, and of each index in it */
+  bool exactly; /* TL_PLACE: there must be as many values as true elements, else at least */
+  int64_t shape[TL_MAX_DIMS];
+  int64_t stride[TL_MAX_INDICES];
+  int64_t block;
+} tl_index;
+
 #endif

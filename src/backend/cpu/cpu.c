@@ -18,6 +18,7 @@ static void plan(tl_backend *self, const tl_command *command, tl_plan *out) {
     case TL_REDUCE: tl_reduce_plan(command, out); break;
     case TL_COMPARE: tl_compare_plan(command, out); break;
     case TL_LINALG: tl_linalg_plan(command, out); break;
+    case TL_INDEX: tl_index_plan(command, out); break;
     case TL_ALLOCATE:
     case TL_READING:
     case TL_RELEASE: break;
@@ -36,6 +37,7 @@ static tl_status run(tl_backend *self, const tl_command *command, uint32_t chunk
     case TL_REDUCE: tl_reduce_run(cpu, command, chunk); break;
     case TL_COMPARE: tl_compare_run(cpu, command, chunk); break;
     case TL_LINALG: return tl_linalg_run(cpu, command, chunk, error);
+    case TL_INDEX: return tl_index_run(cpu, command, chunk, error);
     case TL_ALLOCATE:
     case TL_READING:
     case TL_RELEASE: break;
@@ -48,6 +50,7 @@ static tl_status finish(tl_backend *self, const tl_command *command, tl_error *e
   if (tl_ops[command->op].family == TL_LINALG) return tl_linalg_finish(command, error);
   if (tl_ops[command->op].family == TL_REDUCE) tl_reduce_finish(cpu, command);
   if (tl_ops[command->op].family == TL_COMPARE) tl_compare_finish(command);
+  if (tl_ops[command->op].family == TL_INDEX) tl_index_finish(command);
   return TL_OK;
 }
 

@@ -129,4 +129,9 @@ tl_status tl_linalg_run(const tl_cpu *cpu, const tl_command *command, uint32_t c
                         tl_error *error);
 tl_status tl_linalg_finish(const tl_command *command, tl_error *error);
 
+void tl_index_plan(const tl_command *command, tl_plan *plan);
+tl_status tl_index_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk,
+                       tl_error *error);
+void tl_index_finish(const tl_command *command);
+
 #endif
