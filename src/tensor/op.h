@@ -14,6 +14,7 @@ typedef enum tl_family {
   TL_LINALG, /* factorisations of the matrices of a batch */
   TL_REDUCE,
   TL_COMPARE,
+  TL_ALONG,   /* line by line: scans, sorting, searching, counting */
   TL_ALLOCATE, /* nothing to run: the result is its buffer, whatever that holds */
   TL_READING, /* the engine's own: nothing to run */
   TL_RELEASE, /* likewise */
