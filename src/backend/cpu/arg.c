@@ -78,22 +78,32 @@ static bool is_better(const tl_arg *arg, tl_scalar x, const tl_best *best) {
   return is_nan(arg, x) || (arg->largest ? x.real > best->value.real : x.real < best->value.real);
 }
 
-/* Where the value of a block's best element is first. */
-static int64_t find(tl_dtype dtype, const void *block, int64_t n, tl_scalar value) {
-  int64_t i = 0;
-  if (dtype == TL_int64) {
-    const int64_t *x = block;
-    while (i < n - 1 && x[i] != value.integer) i++;
-  } else if (dtype == TL_float64) {
-    const double *x = block;
-    bool nan = value.real != value.real;
-    while (i < n - 1 && (nan ? x[i] == x[i] : x[i] != value.real)) i++;
-  } else {
-    const float *x = block, wanted = (float)value.real;
-    bool nan = wanted != wanted;
-    while (i < n - 1 && (nan ? x[i] == x[i] : x[i] != wanted)) i++;
+/* Where a value, or nan, is first among n elements that have it; in groups, for vector code. */
+#define FIND(T, mask)                                                                    \
+  static int64_t find_##T(const void *elements, int64_t n, T value) {                    \
+    enum { GROUP = 32 };                                                                 \
+    const T *x = elements;                                                               \
+    int64_t i = 0;                                                                       \
+    if (value != value) {                                                                \
+      while (x[i] == x[i]) i++;                                                          \
+      return i;                                                                          \
+    }                                                                                    \
+    for (; i + GROUP <= n; i += GROUP) {                                                 \
+      mask found = 0;                                                                    \
+      for (int j = 0; j < GROUP; j++) found |= x[i + j] == value;                        \
+      if (found) break;                                                                  \
+    }                                                                                    \
+    while (x[i] != value) i++;                                                           \
+    return i;                                                                            \
   }
-  return i;
+FIND(float, int32_t)
+FIND(double, int64_t)
+FIND(int64_t, int64_t)
+
+static int64_t find(tl_dtype dtype, const void *block, int64_t n, tl_scalar value) {
+  if (dtype == TL_int64) return find_int64_t(block, n, value.integer);
+  if (dtype == TL_float64) return find_double(block, n, value.real);
+  return find_float(block, n, (float)value.real);
 }
 
 static void look_along(const tl_cpu *cpu, const tl_arg *arg, int64_t line, int64_t first,
