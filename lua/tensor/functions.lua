@@ -8,7 +8,7 @@
 local _, internal = ...
 
 local MODULES = {"tensor.native", "tensor.shape", "tensor.join", "tensor.create",
-                 "tensor.elementwise", "tensor.statistics", "tensor.random",
+                 "tensor.elementwise", "tensor.statistics", "tensor.random", "tensor.order",
                  "tensor.products", "tensor.einsum", "tensor.linalg", "tensor.files"}
 
 local rows = {}

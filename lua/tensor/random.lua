@@ -73,6 +73,15 @@ local function randint_like(x, low, high, options, ...)
   return (integers("randint_like", x.shape, low, high, options))
 end
 
+local function randperm(n, options, ...)
+  arguments.count("randperm", 2, ...)
+  n = arguments.integer("randperm", 1, n)
+  if n < 0 then fail("randperm: size %d is negative", n) end
+  local passed, dtype = pass_on("randperm", options, "float64")
+  local order = tensor.rand({n}, passed):argsort()
+  return dtype and order:to(dtype) or order
+end
+
 -- normal(mean, std): of tensors, broadcast; normal(mean, std, size [, options]): of numbers.
 local function normal(mean, std, size, options, ...)
   arguments.count("normal", 4, ...)
@@ -137,6 +146,33 @@ local function bernoulli(p, options, ...)
   return like("bernoulli", tensor.rand, p, options):le(p):to(p.dtype)
 end
 
+-- Without replacement: the weights divided by exponential numbers, in descending order, come as they
+-- would if drawn one by one (Efraimidis and Spirakis, 2006).
+local function multinomial(weights, n, replacement, options, ...)
+  arguments.count("multinomial", 4, ...)
+  check("multinomial", weights)
+  n = arguments.integer("multinomial", 2, n)
+  local ndim, shape = weights.ndim, weights.shape
+  if ndim < 1 or ndim > 2 or not FLOATING[weights.dtype] then
+    fail("multinomial: wants weights in one or two dimensions of a floating-point dtype, not %s of "
+         .. "size %s", weights.dtype, arguments.shape_text(shape))
+  end
+  local choices = shape[ndim]
+  if n < 1 or choices < 1 or not replacement and n > choices then
+    fail("multinomial: cannot draw %d of %d%s", n, choices,
+         replacement and "" or " without replacement")
+  end
+  local wide = weights:to "float64"
+  if replacement then
+    shape[ndim] = n
+    local sums = wide:cumsum(ndim)
+    local drawn = tensor.rand(shape, (pass_on("multinomial", options, "float64")))
+    return (sums:searchsorted(drawn * sums:narrow(ndim, choices, 1)))
+  end
+  local waits = tensor.rand(shape, (pass_on("multinomial", options, "float64"))):log() / -wide
+  return (waits:argsort(ndim):narrow(ndim, 1, n):contiguous())
+end
+
 return {
   {"rand_like", rand_like, doc = "rand_like(x): uniform random numbers in the size of x",
    example = "tensor.rand_like(tensor.ones(2, 3)).shape[2]", value = "3"},
@@ -160,4 +196,9 @@ return {
    example = "tensor.zeros(2):bernoulli_(1)", value = "tensor([1., 1.])"},
   {"bernoulli", bernoulli, doc = "bernoulli(p): 1 with the probabilities in p, or 0",
    example = "tensor.bernoulli(tensor{0, 1})", value = "tensor([0., 1.])"},
+  {"randperm", randperm, method = false, doc = "randperm(n): the integers 1 to n in random order",
+   example = "tensor.randperm(5):sum()", value = "tensor(15)"},
+  {"multinomial", multinomial,
+   doc = "multinomial(weights, n [, replacement]): n positions, drawn in proportion to weights",
+   example = "tensor.multinomial(tensor{0, 0, 1}, 1)", value = "tensor([3])"},
 }

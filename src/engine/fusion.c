@@ -277,7 +277,8 @@ bool tl_group_reduce(const tl_fusion *fusion, tl_group *group, const tl_command 
   if (tl_ops[command->op].family != TL_REDUCE || command->inject_fault) return false;
   const tl_reduce *parameters = command->parameters;
   const tl_operand *out = &command->operands[0], *in = &command->operands[1];
-  if (parameters->count < TL_FUSE_REDUCED || !is_contiguous(in->ndim, in->shape, in->stride) ||
+  if (parameters->located || parameters->count < TL_FUSE_REDUCED ||
+      !is_contiguous(in->ndim, in->shape, in->stride) ||
       tl_dtype_compute(group->dtype) != group->dtype ||
       tl_operand_numel(in) != numel_of(group->ndim, group->shape) || has_turned_input(group)) {
     return false;

@@ -11,6 +11,9 @@ extern const luaL_Reg tl_elementwise_metamethods[];
 extern const luaL_Reg tl_inplace_functions[]; /* fill_, copy_, ... */
 extern const luaL_Reg tl_matmul_functions[];
 extern const luaL_Reg tl_reduce_functions[];
+extern const luaL_Reg tl_along_functions[]; /* argmax, cumsum, ... */
+extern const luaL_Reg tl_sort_functions[];  /* sort, median, searchsorted, ... */
+extern const luaL_Reg tl_count_functions[]; /* bincount, unique, ... */
 extern const luaL_Reg tl_shape_functions[]; /* reshape, size, stride, ... */
 extern const luaL_Reg tl_view_functions[];  /* permute, expand, narrow, ... */
 extern const luaL_Reg tl_like_functions[];  /* zeros_like, ... */

@@ -118,6 +118,7 @@ int luaopen_tensor(lua_State *L) {
   static const luaL_Reg *const methods[] = {
       tl_elementwise_functions, tl_inplace_functions, tl_matmul_functions,
       tl_reduce_functions,      tl_shape_functions,   tl_read_functions,
+      tl_along_functions,       tl_sort_functions,    tl_count_functions,
       tl_view_functions,        tl_like_functions,
       tl_index_functions,       tl_gather_functions,  tl_mask_functions,
   };

@@ -1,4 +1,5 @@
 /* Reductions: of all elements, or along some dimensions. */
+#include "frontend/along.h"
 #include "frontend/arguments.h"
 #include "frontend/enqueue.h"
 #include "frontend/functions.h"
@@ -58,6 +59,7 @@ static tl_dtype result_dtype(tl_op op, tl_dtype dtype) {
   switch (op) {
     case TL_OP_any:
     case TL_OP_all: return TL_bool;
+    case TL_OP_count_nonzero: return TL_int64;
     case TL_OP_mean: return floating ? dtype : TL_float32;
     case TL_OP_sum:
     case TL_OP_prod: return floating ? dtype : TL_int64;
@@ -84,9 +86,8 @@ static int reduce(lua_State *L, tl_op op) {
     tl_fail(L, "%s: a tensor of size %s has no elements to choose from", name,
             tl_view_shape_text(&x->view, text));
   }
-  if ((op == TL_OP_any || op == TL_OP_all) && x->view.dtype != TL_bool) {
-    x = tl_enqueue_truth(L, op, x);
-  }
+  bool of_truth = op == TL_OP_any || op == TL_OP_all || op == TL_OP_count_nonzero;
+  if (of_truth && x->view.dtype != TL_bool) x = tl_enqueue_truth(L, op, x);
 
   tl_view in, view, result; /* the last: as the backend sees it, dimension for dimension of `in` */
   tl_error error;
@@ -116,14 +117,22 @@ static int reduce(lua_State *L, tl_op op) {
 REDUCTION(sum)
 REDUCTION(prod)
 REDUCTION(mean)
-REDUCTION(max)
-REDUCTION(min)
 REDUCTION(amax)
 REDUCTION(amin)
 REDUCTION(any)
 REDUCTION(all)
+REDUCTION(count_nonzero)
+
+/* Of all elements a value; along a dimension also where it is. */
+static int op_max(lua_State *L) {
+  return lua_isnoneornil(L, 2) ? reduce(L, TL_OP_max) : tl_extreme_along(L, TL_OP_max);
+}
+static int op_min(lua_State *L) {
+  return lua_isnoneornil(L, 2) ? reduce(L, TL_OP_min) : tl_extreme_along(L, TL_OP_min);
+}
 
 const luaL_Reg tl_reduce_functions[] = {
     {"sum", op_sum},   {"prod", op_prod}, {"mean", op_mean}, {"max", op_max}, {"min", op_min},
-    {"amax", op_amax}, {"amin", op_amin}, {"any", op_any},   {"all", op_all}, {NULL, NULL},
+    {"amax", op_amax}, {"amin", op_amin}, {"any", op_any},   {"all", op_all},
+    {"count_nonzero", op_count_nonzero}, {NULL, NULL},
 };

@@ -52,7 +52,7 @@ static inline uint16_t tl_bfloat16_from_float(float x) {
  * (Boldo and Melquiond, 2008). */
 static inline float tl_float_to_odd(double x) {
   float near = (float)x;
-  uint32_t bits = tl_float_bits(near), away = (x > (double)near) == (near > 0);
+  uint32_t bits = tl_float_bits(near), away = (x > (double)near) == (bits >> 31 == 0);
   uint32_t moved = away ? bits + 1 : bits - 1;
   return (double)near == x || x != x || (bits & 1) || (bits & 0x7fffffff) == 0x7f800000
              ? near

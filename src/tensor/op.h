@@ -15,6 +15,7 @@ typedef enum tl_family {
   TL_REDUCE,
   TL_COMPARE,
   TL_INDEX,
+  TL_ALONG,   /* line by line: scans, sorting, searching, counting */
   TL_ALLOCATE, /* nothing to run: the result is its buffer, whatever that holds */
   TL_READING, /* the engine's own: nothing to run */
   TL_RELEASE, /* likewise */

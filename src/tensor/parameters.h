@@ -32,10 +32,15 @@ typedef struct tl_linalg {
  *
  * With a program (a group that ends in a reduction, see engine/fusion.h) the operands behind 0 are
  * the program's, and what is reduced is its register `reg`, row-major: the last dimensions of it
- * that have `count` elements together. */
+ * that have `count` elements together.
+ *
+ * `located`: max, min, argmax or argmin along the last dimension of the last operand, with the
+ * place of the first such element: the operands before it, the values (not of argmax and argmin)
+ * and the indices, counted from 1, have one element where it has a line. */
 typedef struct tl_reduce {
   int dims;
   uint8_t reg;
+  bool located;
   int64_t count;
   const tl_program *program; /* or NULL */
 } tl_reduce;
@@ -83,5 +88,20 @@ typedef struct tl_index {
   int64_t stride[TL_MAX_INDICES];
   int64_t block;
 } tl_index;
+
+/* TL_ALONG: commands along the last dimension of their operands, whose other dimensions count lines
+ * and agree.  Those that are written come first.
+ *
+ * Scans (without parameters) and sorting write the values, and then the indices, counted from 1, of
+ * where they were; sums and msort have no indices, argsort no values.  Of a sorted line they write
+ * the part that begins at rank `first`, as long as the lines of operand 0.
+ *
+ * For the operands of searching and counting see backend/cpu/search.c and count.c. */
+typedef struct tl_along {
+  bool descending;  /* sort, argsort, topk */
+  bool right;       /* searchsorted: behind equal ones */
+  int64_t first;    /* from 0 */
+  double low, high; /* histc: of the bins; when they are equal, those of the values */
+} tl_along;
 
 #endif

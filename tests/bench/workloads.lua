@@ -79,7 +79,7 @@ array("gelu", "GELU written out, 10^6", {WARM}, function(x)
   return 0.5 * x * (1 + (0.7978845608 * (x + 0.044715 * x * x * x)):tanh())
 end, "one C loop")
 array("softmax", "softmax of rows, 4096x1024", {ROWS, COLUMNS}, function(x)
-  local e = (x - x:max(2, true)):exp()
+  local e = (x - x:amax(2, true)):exp()
   return e / e:sum(2, true)
 end, "one C loop")
 array("sum.rows", "sums of rows, 4096x1024", {ROWS, COLUMNS}, function(x) return x:sum(2) end,

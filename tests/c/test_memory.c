@@ -74,6 +74,7 @@ static const char script[] =
     "for _, row in pairs(t) do row:mul_(2) end\n"
     "local r = tensor.randn(30, 30, {dtype = 'float64'}):to('float32'):reshape(-1)\n"
     "assert(r:max() > -100)\n"
+    "assert(tensor.ones(5, 4096):argsort()[5][1]:item() == 1)\n"
     "for i = 1, 200 do local temporary = x + i end\n"
     "tensor.set_num_threads(2)\n"
     "tensor.sync()\n";

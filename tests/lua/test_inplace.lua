@@ -22,7 +22,7 @@ function TestOperators:test_arithmetic()
 end
 
 local OF_THEIR_OWN = {} -- those that take other operands, or draw random numbers
-for name in ("addmm addcmul addcdiv lerp bernoulli normal"):gmatch "%l+" do
+for name in ("addmm addcmul addcdiv lerp bernoulli normal cumsum cumprod"):gmatch "%l+" do
   OF_THEIR_OWN[name] = true
 end
 

@@ -17,6 +17,7 @@ static void plan(tl_backend *self, const tl_command *command, tl_plan *out) {
     case TL_MATMUL: tl_matmul_plan(command, out); break;
     case TL_REDUCE: tl_reduce_plan(command, out); break;
     case TL_COMPARE: tl_compare_plan(command, out); break;
+    case TL_ALONG: tl_along_plan(command, out); break;
     case TL_LINALG: tl_linalg_plan(command, out); break;
     case TL_INDEX: tl_index_plan(command, out); break;
     case TL_ALLOCATE:
@@ -36,6 +37,7 @@ static tl_status run(tl_backend *self, const tl_command *command, uint32_t chunk
     case TL_MATMUL: tl_matmul_run(cpu, command, chunk); break;
     case TL_REDUCE: tl_reduce_run(cpu, command, chunk); break;
     case TL_COMPARE: tl_compare_run(cpu, command, chunk); break;
+    case TL_ALONG: return tl_along_run(cpu, command, chunk, error);
     case TL_LINALG: return tl_linalg_run(cpu, command, chunk, error);
     case TL_INDEX: return tl_index_run(cpu, command, chunk, error);
     case TL_ALLOCATE:

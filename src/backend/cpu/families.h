@@ -120,6 +120,11 @@ void tl_reduce_plan(const tl_command *command, tl_plan *plan);
 void tl_reduce_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk);
 void tl_reduce_finish(const tl_cpu *cpu, const tl_command *command);
 
+/* Reductions that say where, see parameters.h. */
+void tl_arg_plan(const tl_command *command, tl_plan *plan);
+void tl_arg_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk);
+void tl_arg_finish(const tl_command *command);
+
 void tl_compare_plan(const tl_command *command, tl_plan *plan);
 void tl_compare_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk);
 void tl_compare_finish(const tl_command *command);
@@ -133,5 +138,9 @@ void tl_index_plan(const tl_command *command, tl_plan *plan);
 tl_status tl_index_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk,
                        tl_error *error);
 void tl_index_finish(const tl_command *command);
+
+void tl_along_plan(const tl_command *command, tl_plan *plan);
+tl_status tl_along_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk,
+                       tl_error *error);
 
 #endif

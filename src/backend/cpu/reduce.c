@@ -50,8 +50,12 @@ static tl_reduction reduction_of(const tl_command *command) {
 }
 
 void tl_reduce_plan(const tl_command *command, tl_plan *plan) {
-  tl_reduction r = reduction_of(command);
   const tl_reduce *parameters = command->parameters;
+  if (parameters->located) {
+    tl_arg_plan(command, plan);
+    return;
+  }
+  tl_reduction r = reduction_of(command);
   float cost = 0.5f;
   if (parameters->program) {
     cost += tl_program_cost(parameters->program, command->operands + 1, command->noperands - 1);
@@ -296,6 +300,10 @@ static tl_dtype dtype_of(const tl_command *command) {
 
 void tl_reduce_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk) {
   const tl_reduce *parameters = command->parameters;
+  if (parameters->located) {
+    tl_arg_run(cpu, command, chunk);
+    return;
+  }
   tl_reduction r = reduction_of(command);
   tl_source source = {.cpu = cpu, .reg = parameters->reg, .dtype = dtype_of(command)};
   if (parameters->program) {
@@ -313,6 +321,10 @@ void tl_reduce_run(const tl_cpu *cpu, const tl_command *command, uint32_t chunk)
 }
 
 void tl_reduce_finish(const tl_cpu *cpu, const tl_command *command) {
+  if (((const tl_reduce *)command->parameters)->located) {
+    tl_arg_finish(command);
+    return;
+  }
   tl_reduction r = reduction_of(command);
   tl_dtype dtype = dtype_of(command);
   tl_reducer reducer = reducer_of(cpu, command, dtype);
