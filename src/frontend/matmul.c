@@ -67,10 +67,7 @@ static void check_operands(lua_State *L, tl_op op, tl_view *a, tl_view *b) {
     tl_fail(L, "%s: operands are %s and %s: convert one with :to()", name,
             tl_dtype_name((tl_dtype)a->dtype), tl_dtype_name((tl_dtype)b->dtype));
   }
-  if (a->dtype != TL_float32 && a->dtype != TL_float64) {
-    tl_fail(L, "%s: wants float32 or float64, not %s: convert it with :to()", name,
-            tl_dtype_name((tl_dtype)a->dtype));
-  }
+  if (a->dtype == TL_bool) tl_fail(L, "%s: wants numbers, not bool: convert with :to()", name);
 }
 
 static void check_dims(lua_State *L, tl_op op, const tl_view *a, int a_ndim, const tl_view *b,
@@ -123,9 +120,9 @@ static int multiply(lua_State *L, tl_op op, int a_ndim, int b_ndim) {
   return product(L, op, &out, &(tl_view){.ndim = 0}, a, b);
 }
 
-static int mm(lua_State *L) { return multiply(L, TL_OP_mm, 2, 2); }
-static int mv(lua_State *L) { return multiply(L, TL_OP_mv, 2, 1); }
-static int dot(lua_State *L) { return multiply(L, TL_OP_dot, 1, 1); }
+static int multiply_mm(lua_State *L) { return multiply(L, TL_OP_mm, 2, 2); }
+static int multiply_mv(lua_State *L) { return multiply(L, TL_OP_mv, 2, 1); }
+static int multiply_dot(lua_State *L) { return multiply(L, TL_OP_dot, 1, 1); }
 
 /* The batch to which the dimensions before the matrices broadcast. */
 static void check_batch(lua_State *L, tl_op op, const tl_view *a, const tl_view *b,
@@ -177,7 +174,7 @@ static int multiply_batches(lua_State *L, tl_op op, tl_view a, tl_view b) {
   return product(L, op, &out, &batch, a, b);
 }
 
-static int matmul(lua_State *L) {
+static int multiply_matmul(lua_State *L) {
   tl_view a, b;
   check_operands(L, TL_OP_matmul, &a, &b);
   if (a.ndim < 1 || b.ndim < 1) {
@@ -187,7 +184,7 @@ static int matmul(lua_State *L) {
   return multiply_batches(L, TL_OP_matmul, a, b);
 }
 
-static int bmm(lua_State *L) {
+static int multiply_bmm(lua_State *L) {
   tl_view a, b;
   char text_a[TL_SHAPE_TEXT], text_b[TL_SHAPE_TEXT];
   check_operands(L, TL_OP_bmm, &a, &b);
@@ -197,6 +194,29 @@ static int bmm(lua_State *L) {
   }
   return multiply_batches(L, TL_OP_bmm, a, b);
 }
+
+/* Products are computed as programs are: the halves in float32, integers in int64. */
+static int convert(lua_State *L, lua_CFunction multiplication) {
+  const tl_tensor *x = tl_tensor_test(L, 1), *y = tl_tensor_test(L, 2);
+  bool open = x && y && x->storage && y->storage && x->view.dtype == y->view.dtype;
+  tl_dtype dtype = open ? (tl_dtype)x->view.dtype : TL_float32, compute = tl_dtype_compute(dtype);
+  if (dtype == compute || dtype == TL_bool) return multiplication(L);
+  for (int i = 1; i <= 2; i++) {
+    tl_enqueue_copy(L, TL_OP_to, tl_tensor_test(L, i), compute);
+    lua_replace(L, i);
+  }
+  multiplication(L);
+  tl_enqueue_copy(L, TL_OP_to, tl_tensor_test(L, -1), dtype);
+  return 1;
+}
+
+#define PRODUCT(name) \
+  static int name(lua_State *L) { return convert(L, multiply_##name); }
+PRODUCT(mm)
+PRODUCT(mv)
+PRODUCT(dot)
+PRODUCT(matmul)
+PRODUCT(bmm)
 
 const luaL_Reg tl_matmul_functions[] = {
     {"mm", mm}, {"mv", mv}, {"dot", dot}, {"matmul", matmul}, {"bmm", bmm}, {NULL, NULL},

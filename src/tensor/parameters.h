@@ -13,8 +13,8 @@ typedef struct tl_generate {
 } tl_generate;
 
 /* TL_MATMUL has none: operand 0 (n x m, contiguous) = operand 1 (n x k) times operand 2 (k x m),
- * all of one dtype, for whose strides tl_view_is_matrix holds.  Dimensions before these two, the
- * same in all operands, count a batch of such products. */
+ * all of one dtype that programs compute in, for whose strides tl_view_is_matrix holds.  Dimensions
+ * before these two, the same in all operands, count a batch of such products. */
 
 /* TL_LINALG: the last two dimensions of an operand are a matrix (of det, values and ranks: fewer),
  * those before them count a batch, in the order of memory where they are written.  The operands

@@ -220,4 +220,41 @@ function TestLarge:test_same_bits_on_any_number_of_threads()
   end)
 end
 
+TestOtherDtypes = {}
+
+function TestOtherDtypes:test_integers_are_exact()
+  local big = 1 << 53
+  local a = tensor({{big + 1, 1}, {-3, 7}}, {dtype = "int64"})
+  equals(a:mm(a):totable(), {{(big + 1) * (big + 1) - 3, big + 1 + 7},
+                             {-3 * (big + 1) - 21, -3 + 49}})
+  equals(a:mv(a[2]):totable(), {-3 * (big + 1) + 7, 9 + 49})
+  equals(a:t()[1]:dot(a[1]):item(), (big + 1) * (big + 1) - 3)
+  local small = tensor({{100, 100}, {1, 2}}, {dtype = "int8"})
+  local product = small:mm(small:t()) -- wraps around
+  equals({product.dtype, product:totable()}, {"int8", {{20000 - 78 * 256, 300 - 256}, {44, 5}}})
+  equals(tensor.zeros(3, 0, {dtype = "int32"}):mm(tensor.zeros(0, 2, {dtype = "int32"})):totable(),
+         {{0, 0}, {0, 0}, {0, 0}})
+end
+
+function TestOtherDtypes:test_integers_in_batches()
+  local a = tensor.arange(24, {dtype = "int16"}):reshape(2, 3, 4)
+  local product = a:matmul(a:transpose(2, 3))
+  equals(product.dtype, "int16")
+  lu.assertTrue(product == a:to("float32"):matmul(a:to("float32"):transpose(2, 3)):to("int16"))
+end
+
+function TestOtherDtypes:test_halves_are_computed_in_float32()
+  for _, dtype in ipairs {"float16", "bfloat16"} do
+    local a, b = tensor.randn(33, 40):to(dtype), tensor.randn(40, 17):to(dtype)
+    lu.assertTrue(a:mm(b) == a:to("float32"):mm(b:to("float32")):to(dtype), dtype)
+  end
+end
+
+function TestOtherDtypes:test_refused()
+  local truth = tensor.ones(2, 2):gt(0)
+  raises("mm: wants numbers, not bool: convert with :to()", truth.mm, truth, truth)
+  raises("mm: operands are int32 and int64: convert one with :to()", tensor.mm,
+         tensor.ones(2, 2, {dtype = "int32"}), tensor.ones(2, 2, {dtype = "int64"}))
+end
+
 os.exit(lu.LuaUnit.run())

@@ -1,4 +1,4 @@
-/* Matrix products as panels, each one single-threaded BLAS call. */
+/* Matrix products as panels, each one single-threaded BLAS call (or a loop, of integers). */
 #include <cblas.h>
 #include <string.h>
 
@@ -118,6 +118,20 @@ static void gemv(tl_dtype dtype, bool transpose, int64_t rows, int64_t columns,
   }
 }
 
+/* Integers, for which there is no BLAS: a row of c at a time; they wrap around. */
+static void multiply_integers(int64_t n, int64_t m, int64_t k, const tl_matrix *a,
+                              const tl_matrix *b, uint64_t *c, int64_t c_stride) {
+  const uint64_t *x = (const void *)a->data, *y = (const void *)b->data;
+  for (int64_t i = 0; i < n; i++, c += c_stride) {
+    memset(c, 0, (size_t)m * sizeof *c);
+    for (int64_t l = 0; l < k; l++) {
+      const uint64_t factor = x[i * a->stride[0] + l * a->stride[1]];
+      const uint64_t *row = y + l * b->stride[0];
+      for (int64_t j = 0; j < m; j++) c[j] += factor * row[j * b->stride[1]];
+    }
+  }
+}
+
 /* c (n x m, rows c_stride apart) = a times b; a product with a vector is a gemv. */
 static void multiply(tl_dtype dtype, int64_t n, int64_t m, int64_t k, const tl_matrix *a,
                      const tl_matrix *b, void *c, int64_t c_stride) {
@@ -126,6 +140,8 @@ static void multiply(tl_dtype dtype, int64_t n, int64_t m, int64_t k, const tl_m
       size_t size = tl_dtype_size(dtype);
       memset((char *)c + (size_t)(i * c_stride) * size, 0, (size_t)m * size);
     }
+  } else if (dtype == TL_int64) {
+    multiply_integers(n, m, k, a, b, c, c_stride);
   } else if (m == 1 && c_stride == 1) {
     gemv(dtype, false, n, k, a, b->data, b->stride[0], c);
   } else if (n == 1) {

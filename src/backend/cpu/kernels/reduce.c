@@ -65,11 +65,11 @@ enum { SUM_BLOCK = 64 * TL_LANES };
   }
 
 TL_INLINE double max_of(double a, double b) {
-  return ((b > a) | (b != b) | ((b == a) & (signbit(a) != 0))) ? b : a;
+  return ((b > a) | (b != b) | ((b == a) & (copysign(1, a) < 0))) ? b : a;
 }
 
 TL_INLINE double min_of(double a, double b) {
-  return ((b < a) | (b != b) | ((b == a) & (signbit(b) != 0))) ? b : a;
+  return ((b < a) | (b != b) | ((b == a) & (copysign(1, b) < 0))) ? b : a;
 }
 
 /* Sixteen values, and the masks that comparing them gives. */
