@@ -164,4 +164,109 @@ function TestDistribution:test_normal()
   end
 end
 
+-- Five standard deviations around the mean of n independent draws.
+local function assert_mean(x, mean, variance)
+  local n = x:numel()
+  lu.assertAlmostEquals(x:to("float64"):mean():item(), mean, 5 * math.sqrt(variance / n))
+end
+
+function TestDistribution:test_integers()
+  tensor.manual_seed(2)
+  local x = tensor.randint(-3, 6, {1000, 100})
+  equals(x.dtype, "int64")
+  equals({x:amin():item(), x:amax():item()}, {-3, 6})
+  assert_mean(x, 1.5, 99 / 12)
+  for value = -3, 6 do assert_mean(x:eq(value), 0.1, 0.09) end
+  equals(tensor.randint(5, 5, {2}, {dtype = "uint8"}):totable(), {5, 5})
+  local top = math.maxinteger
+  equals(tensor.randint(top, top, {2}):totable(), {top, top})
+  equals(tensor.randint_like(tensor.ones(2, 3), 1, 1).shape, {2, 3})
+  raises("randint: there is no integer from 3 to 2", tensor.randint, 3, 2, {1})
+  raises("randint: from 0 to 9223372036854775807 are more than 2^53 integers", tensor.randint, 0,
+         top, {1})
+end
+
+function TestDistribution:test_permutations()
+  tensor.manual_seed(3)
+  local n = 1000
+  local order = tensor.randperm(n)
+  lu.assertTrue((order:sort()) == tensor.arange(n, {dtype = "int64"}))
+  lu.assertFalse(order == tensor.randperm(n))
+  equals(tensor.randperm(0):totable(), {})
+  equals(tensor.randperm(3, {dtype = "int16"}).dtype, "int16")
+  local first = tensor.zeros(2000) -- every element is as likely to come first
+  for i = 1, 2000 do first[i] = tensor.randperm(4)[1] end
+  assert_mean(first, 2.5, 15 / 12)
+end
+
+function TestDistribution:test_fills()
+  tensor.manual_seed(4)
+  local x = tensor.zeros(300, 300)
+  lu.assertTrue(rawequal(x:normal_(3, 0.5), x))
+  assert_mean(x, 3, 0.25)
+  assert_mean((x - 3):square(), 0.25, 0.125)
+  assert_mean(x:uniform_(-1, 3), 1, 16 / 12)
+  assert_mean(x:exponential_(2), 0.5, 0.25)
+  assert_mean(x:bernoulli_(0.25), 0.25, 0.1875)
+  assert_mean(tensor.bernoulli(tensor.full({90000}, 0.75)), 0.75, 0.1875)
+  local k = tensor.zeros(90000, {dtype = "int32"}):bernoulli_(0.5)
+  equals(k.dtype, "int32")
+  assert_mean(k, 0.5, 0.25)
+  assert_mean(tensor.normal(tensor.full({90000}, 2), 3), 2, 9)
+  equals(tensor.normal(5, 0, {2}):totable(), {5, 5})
+end
+
+function TestDistribution:test_choices_by_weight()
+  tensor.manual_seed(5)
+  local weights = tensor{1, 0, 3}
+  local drawn = weights:multinomial(90000, true)
+  equals({drawn.dtype, drawn:amin():item(), drawn:amax():item()}, {"int64", 1, 3})
+  assert_mean(drawn:eq(3), 0.75, 0.1875)
+  lu.assertFalse(drawn:eq(2):any():item())
+  local firsts = weights:expand(20000, 3):multinomial(2)
+  assert_mean(firsts:select(2, 1):eq(3), 0.75, 0.1875)
+  lu.assertTrue((firsts:sort(2)) == tensor({1, 3}, {dtype = "int64"}):expand(20000, 2))
+  raises("multinomial: cannot draw 4 of 3 without replacement", weights.multinomial, weights, 4)
+end
+
+TestGenerators = {}
+
+function TestGenerators:test_streams_of_their_own()
+  local g = tensor.generator(42)
+  local own = {tensor.randn(5, {generator = g}), tensor.rand(3, {generator = g})}
+  tensor.manual_seed(42)
+  lu.assertTrue(own[1] == tensor.randn(5))
+  lu.assertTrue(own[2] == tensor.rand(3))
+  local before = tensor.get_rng_state()
+  tensor.randn(7, {generator = g})
+  equals(tensor.get_rng_state(), before)
+  equals(g:initial_seed(), 42)
+end
+
+function TestGenerators:test_state()
+  local g = tensor.generator(1)
+  tensor.rand(3, {generator = g, dtype = "float64"})
+  local state = g:get_state()
+  local x = tensor.randn(4, {generator = g})
+  lu.assertTrue(rawequal(g:set_state(state), g))
+  lu.assertTrue(x == tensor.randn(4, {generator = g}))
+  lu.assertTrue(tensor.randperm(9, {generator = tensor.generator(6)}) ==
+                tensor.randperm(9, {generator = tensor.generator(6)}))
+  tensor.set_rng_state(state)
+  lu.assertTrue(x == tensor.randn(4))
+  local last = tensor.generator(3):get_state()
+  equals(tensor.generator(0):manual_seed(3):get_state(), last)
+end
+
+function TestGenerators:test_refused()
+  local g = tensor.generator(1)
+  raises("rand: generator must be a generator, not 1", tensor.rand, 2, {generator = 1})
+  raises("zeros: unknown option 'generator': dtype or device", tensor.zeros, 2, {generator = g})
+  raises("set_state: argument 2 is not the state of a generator", g.set_state, g, "x")
+  raises("rand: wants a floating-point dtype, not int64", tensor.rand, 2, {dtype = "int64"})
+  lu.assertErrorMsgContains("rand", tensor.compile(function()
+    return tensor.rand(2, {generator = g})
+  end))
+end
+
 os.exit(lu.LuaUnit.run())
