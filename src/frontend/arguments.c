@@ -162,12 +162,36 @@ tl_scalar tl_check_scalar(lua_State *L, int index, const char *name, tl_dtype dt
   return (tl_scalar){.integer = dtype == TL_bool ? value.real != 0 : tl_to_int64(value.real)};
 }
 
+/* __tostring of sizes: as they are written. */
+static int sizes_text(lua_State *L) {
+  luaL_Buffer text;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_Integer count = (lua_Integer)lua_rawlen(L, 1);
+  luaL_buffinit(L, &text);
+  luaL_addchar(&text, '{');
+  for (lua_Integer d = 1; d <= count; d++) {
+    if (d > 1) luaL_addstring(&text, ", ");
+    lua_rawgeti(L, 1, d);
+    luaL_tolstring(L, -1, NULL);
+    lua_remove(L, -2);
+    luaL_addvalue(&text);
+  }
+  luaL_addchar(&text, '}');
+  luaL_pushresult(&text);
+  return 1;
+}
+
 void tl_push_sizes(lua_State *L, int ndim, const int64_t *sizes) {
   lua_createtable(L, ndim, 0);
   for (int d = 0; d < ndim; d++) {
     lua_pushinteger(L, sizes[d]);
     lua_rawseti(L, -2, d + 1);
   }
+  if (luaL_newmetatable(L, "tensor.sizes")) {
+    lua_pushcfunction(L, sizes_text);
+    lua_setfield(L, -2, "__tostring");
+  }
+  lua_setmetatable(L, -2);
 }
 
 void tl_check_count(lua_State *L, int most, const char *name) {

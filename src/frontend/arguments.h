@@ -50,7 +50,7 @@ void tl_check_count(lua_State *L, int most, const char *name);
 const char *tl_describe(lua_State *L, int index);
 const char *tl_describe_value(lua_State *L, int index);
 
-/* Pushes a table of sizes or strides. */
+/* Pushes a table of sizes or strides, which prints as it is written: {2, 3}. */
 void tl_push_sizes(lua_State *L, int ndim, const int64_t *sizes);
 
 tl_dtype tl_check_dtype(lua_State *L, int index, const char *name);
