@@ -43,6 +43,37 @@ end
 
 function M.shape_text(shape) return #shape == 0 and "()" or table.concat(shape, "x") end
 
+function M.size_text(x) return M.shape_text(x.shape) end
+
+-- A number, or the usual one where there is one and none was given.
+function M.number(name, argument, value, usual)
+  if value == nil and usual then return usual end
+  if type(value) == "number" then return value end
+  return fail("%s: argument %d must be a number, not %s", name, argument, kind(value))
+end
+
+-- The values of the options `names`, which are what stands behind the first `before` arguments: a
+-- table of options, or arguments in that order.
+function M.options(name, before, names, first, ...)
+  if type(first) ~= "table" then
+    local given = table.pack(first, ...)
+    M.count(name, before + #names, table.unpack(given, #names + 1, given.n))
+    return first, ...
+  end
+  M.count(name, before + 1, ...)
+  local values, known = {}, {}
+  for i, option in ipairs(names) do
+    values[i] = first[option]
+    known[option] = true
+  end
+  for option in pairs(first) do
+    if not known[option] then
+      fail("%s: unknown option '%s': %s", name, describe(option), table.concat(names, " or "))
+    end
+  end
+  return table.unpack(values, 1, #names)
+end
+
 -- A dimension, counted from the end when negative, as one from 1.
 function M.dim(name, shape, value)
   local dim = to_integer(value)

@@ -7,7 +7,7 @@
 -- counted from the right.
 local _, internal = ...
 local check, regroup = internal.check, internal.linalg.regroup
-local arguments = internal.require "tensor.options"
+local arguments = internal.require "tensor.arguments"
 local fail, size_text = arguments.fail, arguments.size_text
 
 -- ---- reading the formula ----

@@ -2,16 +2,7 @@
 local _, internal = ...
 local tensor, check = internal.tensor, internal.check
 local arguments = internal.require "tensor.arguments"
-local fail = arguments.fail
-
--- A number, or the usual one.
-local function number(name, argument, value, usual)
-  if value == nil then return usual end
-  if type(value) ~= "number" then
-    fail("%s: argument %d must be a number, not %s", name, argument, internal.kind(value))
-  end
-  return value
-end
+local fail, number = arguments.fail, arguments.number
 
 -- A tensor or a number.
 local function operand(name, argument, value)

@@ -3,7 +3,7 @@
 -- PyTorch takes by name is an option here, or the next argument.
 local _, internal = ...
 local check, tensor, C = internal.check, internal.tensor, internal.linalg
-local arguments = internal.require "tensor.options"
+local arguments = internal.require "tensor.arguments"
 local fail, describe, options = arguments.fail, arguments.describe, arguments.options
 local size_text = arguments.size_text
 
@@ -46,7 +46,7 @@ end
 local function pinv(a, first, ...)
   check("linalg.pinv", a)
   if type(first) ~= "table" then
-    arguments.count("linalg.pinv", 1, 1, first, ...)
+    arguments.count("linalg.pinv", 2, ...)
     return C.pinv(a, nil, first)
   end
   return C.pinv(a, options("linalg.pinv", 1, {"atol", "rtol"}, first, ...))

@@ -1,12 +1,12 @@
 -- Products of matrices and vectors that are made of others.
 local _, internal = ...
 local check = internal.check
-local arguments = internal.require "tensor.options"
+local arguments = internal.require "tensor.arguments"
 local fail, describe, size_text = arguments.fail, arguments.describe, arguments.size_text
 
 local function outer(a, b, ...)
   check("outer", a, b)
-  arguments.count("outer", 2, 0, ...)
+  arguments.count("outer", 2, ...)
   if a.ndim ~= 1 or b.ndim ~= 1 then
     fail("outer: wants a vector and a vector, not sizes %s and %s", size_text(a), size_text(b))
   end

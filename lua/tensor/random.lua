@@ -3,17 +3,9 @@
 local _, internal = ...
 local tensor, check = internal.tensor, internal.check
 local arguments = internal.require "tensor.arguments"
-local fail = arguments.fail
+local fail, number = arguments.fail, arguments.number
 
 local FLOATING = {float16 = true, bfloat16 = true, float32 = true, float64 = true}
-
-local function number(name, argument, value, usual)
-  if value == nil and usual then return usual end
-  if type(value) ~= "number" or value ~= value then
-    fail("%s: argument %d must be a number, not %s", name, argument, arguments.describe(value))
-  end
-  return value
-end
 
 -- The options for rand(), drawn in this dtype, and the dtype that was asked for.
 local function pass_on(name, options, dtype)
