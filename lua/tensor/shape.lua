@@ -173,9 +173,26 @@ local function tile(x, ...)
   return out
 end
 
+-- The size depends on the counts, so it waits for their sum.
+local function repeat_by_counts(x, counts, dim)
+  if dim == nil then x, dim = x:reshape(-1), 1 end
+  local shape = x.shape
+  dim = dim_of("repeat_interleave", shape, dim)
+  if counts.ndim ~= 1 or counts:numel() ~= shape[dim] then
+    fail("repeat_interleave: wants %d counts, one for each index of dimension %d, not size %s",
+         shape[dim], dim, arguments.size_text(counts))
+  end
+  if shape[dim] == 0 then return x:clone() end
+  local least, ends = counts:amin(), counts:to("int64"):cumsum(1)
+  if least:item() < 0 then fail("repeat_interleave: a count %d is less than 0", least:item()) end
+  local places = internal.tensor.arange(1, ends[-1]:item(), {dtype = "int64"})
+  return (x:index_select(dim, ends:searchsorted(places)))
+end
+
 local function repeat_interleave(x, n, dim, ...)
   check("repeat_interleave", x)
   count("repeat_interleave", 3, ...)
+  if internal.kind(n) == "tensor" then return (repeat_by_counts(x, n, dim)) end
   n = arguments.integer("repeat_interleave", 2, n)
   if n < 0 then fail("repeat_interleave: a count %d is less than 0", n) end
   if dim == nil then x, dim = x:reshape(-1), 1 end
@@ -300,7 +317,7 @@ return {
    example = "tensor{1, 2}:tile(2, 2)",
    value = "tensor([[1., 2., 1., 2.],\n        [1., 2., 1., 2.]])"},
   {"repeat_interleave", repeat_interleave,
-   doc = "repeat_interleave(x, n [, dim]): each element n times, along a dimension or flattened",
+   doc = "repeat_interleave(x, n [, dim]): each element n times (waits where n is a tensor of counts)",
    example = "tensor{1, 2}:repeat_interleave(2)", value = "tensor([1., 1., 2., 2.])"},
   {"tril", tril, doc = "tril(x, k = 0): a copy of matrices with zeros above the k-th diagonal",
    example = "tensor.ones(2, 2):tril()", value = "tensor([[1., 0.],\n        [1., 1.]])"},

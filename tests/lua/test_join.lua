@@ -357,6 +357,9 @@ function TestRepeated:test_values()
     end
     local n = math.random(0, 4)
     cases:add("repeat_interleave", {input}, ("np.repeat(x, %d)"):format(n), x:repeat_interleave(n))
+    local counts = tensor.arange(0, x:numel() - 1):to("int64") % (n + 1)
+    cases:add("repeat_interleave by counts", {input}, ("np.repeat(x, np.arange(x.size) %% %d)"):format(
+      n + 1), x:repeat_interleave(counts))
     if #shape > 0 then
       local dim = math.random(#shape)
       cases:add("repeat_interleave along", {input}, ("np.repeat(x, %d, %d)"):format(n, dim - 1),
@@ -379,6 +382,10 @@ function TestRepeated:test_errors()
          1 << 40)
   raises("repeat_interleave: argument 2 must be an integer, not nil", x.repeat_interleave, x)
   raises("repeat_interleave: a count -1 is less than 0", x.repeat_interleave, x, -1)
+  raises("repeat_interleave: a count -2 is less than 0", x.repeat_interleave, x,
+         tensor({1, -2}, {dtype = "int32"}), 1)
+  raises("repeat_interleave: wants 3 counts, one for each index of dimension 2, not size 2",
+         x.repeat_interleave, x, tensor({1, 2}, {dtype = "int32"}), 2)
   raises("repeat_interleave: dimension 3 is out of range for a tensor of size 2x3",
          x.repeat_interleave, x, 1, 3)
   raises("repeat_interleave: 9223372036854775807 times 6 elements are too many",
