@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +66,7 @@ void __wrap_free(void *block) {
 static const char script[] =
     "local tensor = require 'tensor'\n"
     "local x = tensor.ones(20, 20)\n"
-    "local y = tensor.tensor and x or x * 2 + 1\n"
+    "local y = x * 2 + 1\n"
     "local z = (x:mm(y) - y:t():exp()):sum(1)\n"
     "x:add_(y[1]); x[{ {1, 3}, {} }] = 7; x:copy_(x:t())\n"
     "assert(#z:totable() == 20 and #tostring(x) > 0)\n"
@@ -79,6 +80,14 @@ static const char script[] =
     "tensor.set_num_threads(2)\n"
     "tensor.sync()\n";
 
+/* The functions in Lua, all of which are loaded when the first is asked for: thousands of
+ * allocations, of which every STRIDE-th is failed. */
+static const char loading_script[] =
+    "local tensor = require 'tensor'\n"
+    "assert(tensor.ones(2, 3):flatten():softmax(1):numel() == 6)\n"
+    "tensor.sync()\n";
+enum { STRIDE = 211 };
+
 static int open_and_run(lua_State *L) {
   tl_allocator_offer(L, lua_touserdata(L, 1));
   luaL_requiref(L, "_G", luaopen_base, 1);
@@ -87,8 +96,8 @@ static int open_and_run(lua_State *L) {
   luaL_requiref(L, "table", luaopen_table, 1);
   luaL_requiref(L, "math", luaopen_math, 1);
   luaL_requiref(L, "tensor", luaopen_tensor, 1);
-  lua_settop(L, 0);
-  if (luaL_loadstring(L, script) != LUA_OK) lua_error(L);
+  const char *text = lua_touserdata(L, 2);
+  if (luaL_loadstring(L, text) != LUA_OK) lua_error(L);
   lua_call(L, 0, 0);
   tl_library_finish(L);
   return 0;
@@ -101,7 +110,7 @@ static void *failing_function(void *allocator, void *block, size_t old_size, siz
 }
 
 /* Runs the script in a state of its own with some allocations failing; whether it succeeded. */
-static bool run_once(long from, long to) {
+static bool run_once(const char *text, long from, long to) {
   tl_allocator *allocator = tl_allocator_new();
   lua_State *L = allocator ? lua_newstate(failing_function, allocator) : NULL;
   assert_non_null(L);
@@ -110,7 +119,8 @@ static bool run_once(long from, long to) {
   atomic_store(&last, to);
   lua_pushcfunction(L, open_and_run);
   lua_pushlightuserdata(L, allocator);
-  bool ok = lua_pcall(L, 1, 0, 0) == LUA_OK;
+  lua_pushlightuserdata(L, (void *)(uintptr_t)text);
+  bool ok = lua_pcall(L, 2, 0, 0) == LUA_OK;
   atomic_store(&last, 0);
   if (!ok) {
     const char *message = lua_tostring(L, -1);
@@ -127,32 +137,38 @@ static bool run_once(long from, long to) {
   return ok;
 }
 
-/* `length` allocations fail, from each one in turn on. */
-static void fail_in_turn(long length) {
-  assert_true(run_once(0, 0));
+/* `length` allocations fail, from every step-th one in turn on. */
+static void fail_in_turn(const char *text, long length, long step) {
+  assert_true(run_once(text, 0, 0));
   long total = atomic_load(&requests), errors = 0;
   assert_true(total > 100);
-  for (long nth = 1; nth <= total; nth++) errors += !run_once(nth, nth + length - 1);
+  for (long nth = 1; nth <= total; nth += step) errors += !run_once(text, nth, nth + length - 1);
   assert_true(errors > 0);
-  assert_true(run_once(0, 0));
-  print_message("%ld allocations failed in turn, %ld errors\n", total, errors);
+  assert_true(run_once(text, 0, 0));
+  print_message("%ld allocations, every %ld. failed in turn, %ld errors\n", total, step, errors);
 }
 
 /* Lua collects garbage and tries once more. */
 static void one_failure(void **state) {
   (void)state;
-  fail_in_turn(1);
+  fail_in_turn(script, 1, 1);
 }
 
 static void no_more_memory(void **state) {
   (void)state;
-  fail_in_turn(1000000);
+  fail_in_turn(script, 1000000, 1);
+}
+
+static void no_more_memory_while_loading(void **state) {
+  (void)state;
+  fail_in_turn(loading_script, 1000000, STRIDE);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_failure),
       cmocka_unit_test(no_more_memory),
+      cmocka_unit_test(no_more_memory_while_loading),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
