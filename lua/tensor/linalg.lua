@@ -98,12 +98,12 @@ end
 
 local function largest(x, dim)
   check_choice(x, dim)
-  return (x:max(dim, true))
+  return (x:amax(dim, true))
 end
 
 local function smallest(x, dim)
   check_choice(x, dim)
-  return (x:min(dim, true))
+  return (x:amin(dim, true))
 end
 
 -- Along one dimension, which is kept with size 1.
