@@ -67,11 +67,11 @@ static tl_status check_integers(uint16_t op, const int64_t *y, size_t n, tl_erro
   for (size_t i = 0; i < n; i++) {
     if (power && y[i] < 0) {
       return tl_error_set(error, TL_INVALID,
-                          "pow: an integer to the power %lld: convert it to a float dtype",
+                          "an integer to the power %lld: convert it to a float dtype",
                           (long long)y[i]);
     }
     if (!power && y[i] == 0) {
-      return tl_error_set(error, TL_INVALID, "%s: integer division by zero", tl_ops[op].name);
+      return tl_error_set(error, TL_INVALID, "integer division by zero");
     }
   }
   return TL_OK;
@@ -92,9 +92,9 @@ static tl_status run_step(const tl_cpu *cpu, const tl_step *step, tl_dtype dtype
       tl_form form = step->a == TL_IMMEDIATE   ? TL_VALUE_BLOCK
                      : step->b == TL_IMMEDIATE ? TL_BLOCK_VALUE
                                                : TL_BLOCK_BLOCK;
-      tl_status status = dtype == TL_int64
-                             ? check_integers(step->op, b, form == TL_BLOCK_VALUE ? 1 : n, error)
-                             : TL_OK;
+      size_t divisors = form == TL_BLOCK_VALUE && n > 0 ? 1 : n;
+      tl_status status = TL_OK;
+      if (dtype == TL_int64) status = check_integers(step->op, b, divisors, error);
       if (status == TL_OK) kernels->binary[dtype][step->op][form](out, a, b, n);
       return status;
     }
