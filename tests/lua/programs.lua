@@ -32,6 +32,8 @@ local REDUCTIONS = {"sum", "prod", "mean", "amax", "amin", "any", "all", "count_
 
 local NAN, INF = 0 / 0, math.huge
 
+M.FAILING = 4 -- every how many-th program has commands that fail
+
 -- ---- what a program is made of ----
 
 local Program = {}
@@ -53,7 +55,7 @@ function Program:pick() return self.live[self.random(#self.live)] end
 -- One more value of the pool.
 function Program:keep(x)
   local live = self.live
-  if math.type(x) or type(x) ~= "userdata" then return end
+  if type(x) ~= "userdata" then return end
   if #live < 12 then live[#live + 1] = x else live[self.random(#live)] = x end
 end
 
@@ -70,7 +72,7 @@ function Program:view(x)
   if first > last then first, last = last, first end
   local step = self.random(3)
   if #shape == 0 or x:numel() == 0 then return x end
-  if kind == 1 then return x:transpose(d, self.last(shape)) end
+  if kind == 1 then return x:transpose(d, #shape) end
   if kind == 2 then return x:select(d, first) end
   if kind == 3 then
     local key = {}
@@ -82,8 +84,6 @@ function Program:view(x)
   if kind == 6 and #shape < 8 then return x:unsqueeze(d) end
   return x:flip(d)
 end
-
-function Program.last(shape) return #shape end
 
 -- Something that goes with a tensor in an operator: of its size or broadcast to it, or a number.
 function Program:operand(x)
@@ -152,8 +152,8 @@ end
 
 -- More inputs than a group has.
 function statements:wide_chain()
-  local x, shape = self:pick(), nil
-  shape = x.shape
+  local x = self:pick()
+  local shape = x.shape
   for _ = 1, 11 do x = x + self:fresh(shape, self:chance(2) and "float32" or nil) end
   return x
 end
@@ -282,8 +282,7 @@ function statements:along()
   if x.ndim == 0 then return end
   local d = self.random(x.ndim)
   local name = self:one_of {"cumsum", "cumprod", "sort", "argsort", "cummax"}
-  local y = x[name](x, d)
-  return y
+  return (x[name](x, d))
 end
 
 function statements:gather()
@@ -353,6 +352,9 @@ function statements:read_element()
   if x:numel() > 0 then self:record(x:reshape(-1)[self.random(x:numel())]) end
 end
 
+-- Keeps a lane busy, so that what follows gathers in the queue and is joined.
+function statements:busy() self.busy = self.big:mm(self.big) end
+
 function statements:release() table.remove(self.live, self.random(#self.live)) end
 
 function statements:close()
@@ -373,7 +375,7 @@ local WEIGHTS = {
   overlap = 2, fill = 4, masked_fill = 3, masked_assign = 2, cast = 5, copy = 3, view_kept = 4,
   copied_view = 3, back_to_shape = 4, reduce = 8, reduce_group = 5, extremes = 1, along = 2,
   gather = 2, index_read = 1, index_write = 2, singular = 1, product = 1, compiled = 2, read = 3,
-  read_element = 2, release = 4, close = 3, collect = 2, replace = 4,
+  read_element = 2, busy = 6, release = 4, close = 3, collect = 2, replace = 4,
 }
 local bag = {}
 do
@@ -421,8 +423,9 @@ function M.run(seed, steps, trace)
   math.randomseed(seed)
   tensor.manual_seed(seed)
   local self = setmetatable({random = math.random, live = {}, values = {}}, Program)
-  self.failing = seed % 4 == 0
+  self.failing = seed % M.FAILING == 0
   self.statement = "start"
+  self.big = tensor.ones(300, 300)
   self.shape = self:one_of(SHAPES)
   self.numel = 1
   for _, size in ipairs(self.shape) do self.numel = self.numel * size end
@@ -452,12 +455,13 @@ function M.run(seed, steps, trace)
   return self.values
 end
 
+local function printable(value) return (tostring(value):sub(1, 200):gsub("%c", ".")) end
+
 -- Where two runs differ first, or nil.
 function M.difference(a, b)
   for i = 1, math.max(#a, #b) do
     if a[i] ~= b[i] then
-      return ("value %d of %d: %s, but %s"):format(i, #a, (tostring(a[i]):sub(1, 200):gsub("%c", ".")),
-                                                   (tostring(b[i]):sub(1, 200):gsub("%c", ".")))
+      return ("value %d of %d: %s, but %s"):format(i, #a, printable(a[i]), printable(b[i]))
     end
   end
 end
