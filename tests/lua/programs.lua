@@ -18,13 +18,15 @@ local SHAPES = {
 local UNARY = {
   "neg", "abs", "sign", "square", "relu", "sqrt", "rsqrt", "reciprocal", "exp", "expm1", "log",
   "log1p", "sin", "cos", "tanh", "atan", "erf", "sigmoid", "silu", "floor", "ceil", "round",
-  "trunc", "frac", "isnan", "isinf", "isfinite", "logical_not", "bitwise_not",
+  "trunc", "frac", "isnan", "isinf", "isfinite", "logical_not", "bitwise_not", "exp2", "log2",
+  "log10", "tan", "asin", "acos", "sinh", "cosh", "asinh", "acosh", "atanh", "erfc", "lgamma",
 }
 local BINARY = {
   "add", "sub", "mul", "div", "maximum", "minimum", "atan2", "hypot", "eq", "ne", "lt", "le", "gt",
   "ge", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
-  "bitwise_left_shift", "bitwise_right_shift",
+  "bitwise_left_shift", "bitwise_right_shift", "copysign",
 }
+local SEVERAL = {"leaky_relu", "elu", "gelu", "softplus", "nan_to_num", "deg2rad"} -- steps
 -- They fail for some integers.
 local FAILING = {"floor_divide", "remainder", "fmod", "pow"}
 local TESTS = {"eq", "ne", "lt", "le", "gt", "ge"}
@@ -136,6 +138,11 @@ function statements:binary()
 end
 
 function statements:unary() return tensor[self:one_of(UNARY)](self:pick()) end
+
+function statements:several()
+  local x, name = self:pick(), self:one_of(SEVERAL)
+  if self:chance(3) then x[name .. "_"](x) else return tensor[name](x) end
+end
 
 function statements:failing_binary()
   local x, name = self:pick(), self:one_of(FAILING)
@@ -309,6 +316,33 @@ function statements:index_write()
   end
 end
 
+function statements:scatter()
+  local x = self:pick()
+  if x.ndim ~= 1 or x:numel() == 0 then return end
+  local places = self:indices(x:numel(), x:numel())
+  local values = self:fresh(x.shape, x.dtype)
+  local name = self:one_of {"scatter_", "scatter_add_", "scatter", "index_copy_", "gather"}
+  if name == "gather" then return x:gather(1, places) end
+  local y = x[name](x, 1, places, values)
+  if name == "scatter" then return y end
+end
+
+function statements:select_by_mask()
+  local x = self:pick()
+  local mask = self:mask(x)
+  if self:chance(2) then return x:masked_select(mask) end
+  x:masked_scatter_(mask, self:fresh({x:numel()}, x.dtype))
+end
+
+function statements:assign()
+  local x = self:pick()
+  if x.ndim == 0 or x:numel() == 0 then return end
+  local first, last = self.random(x:size(1)), self.random(x:size(1))
+  if first > last then first, last = last, first end
+  local source = self:chance(2) and self:number() or x[{ {first, last} }]:flip(1) + 1
+  x[{ {first, last} }] = source
+end
+
 function statements:singular()
   if not self.failing then return self:fresh() end
   local a = tensor.eye(3) * (tensor.rand(3, 3):gt(0.4))
@@ -374,8 +408,9 @@ local WEIGHTS = {
   where_of_numbers = 2, test_and_use = 4, in_place = 8, in_place_unary = 4, in_place_view = 5,
   overlap = 2, fill = 4, masked_fill = 3, masked_assign = 2, cast = 5, copy = 3, view_kept = 4,
   copied_view = 3, back_to_shape = 4, reduce = 8, reduce_group = 5, extremes = 1, along = 2,
-  gather = 2, index_read = 1, index_write = 2, singular = 1, product = 1, compiled = 2, read = 3,
-  read_element = 2, busy = 6, release = 4, close = 3, collect = 2, replace = 4,
+  gather = 2, index_read = 1, index_write = 2, scatter = 1, select_by_mask = 1, assign = 3,
+  several = 3, singular = 1, product = 1, compiled = 2, read = 3, read_element = 2, busy = 6,
+  release = 4, close = 3, collect = 2, replace = 4,
 }
 local bag = {}
 do

@@ -25,7 +25,9 @@ end
 
 if arg[1] then -- as that process
   for i = 1, #arg do
-    for _, value in ipairs(programs.run(tonumber(arg[i]), STEPS)) do print(arg[i], digest(value)) end
+    for _, value in ipairs(programs.run(tonumber(arg[i]), STEPS)) do
+      print(arg[i], digest(value))
+    end
   end
   os.exit(true, true)
 end
