@@ -431,6 +431,12 @@ static void append(tl_engine *engine, tl_command *command) {
   }
 }
 
+/* Without dimensions there is no shape to share, whatever the pointer says. */
+static bool shares_shape(const tl_draft *draft, int i) {
+  const tl_operand *operand = &draft->operands[i];
+  return i > 0 && operand->ndim == operand[-1].ndim && operand->shape == operand[-1].shape;
+}
+
 /* Copies the draft, so that nothing in the command points outside it and the storages. */
 static void fill_command(tl_command *command, const tl_draft *draft) {
   char *at = (char *)&command->operands[draft->noperands];
@@ -440,10 +446,13 @@ static void fill_command(tl_command *command, const tl_draft *draft) {
     *to = *from;
     if (from->storage->bytes <= TL_INLINE_BYTES) to->access |= TL_INLINE;
     size_t bytes = from->ndim * sizeof(int64_t);
-    if (bytes == 0) continue;
+    if (bytes == 0) {
+      to->stride = to->shape = (const int64_t *)(const void *)at;
+      continue;
+    }
     to->stride = memcpy(at, from->stride, bytes);
     at += bytes;
-    if (i > 0 && from->shape == draft->operands[i - 1].shape) {
+    if (shares_shape(draft, i)) {
       to->shape = command->operands[i - 1].shape;
     } else {
       to->shape = memcpy(at, from->shape, bytes);

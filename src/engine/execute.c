@@ -25,11 +25,28 @@ static void poison_outputs(tl_command *command, tl_failure *failure) {
   }
 }
 
-static void fail(tl_command *command, const tl_error *reason) {
-  tl_failure *failure = tl_failure_make(command, reason), *none = NULL;
-  if (!atomic_compare_exchange_strong(&command->failure, &none, failure)) {
-    tl_failure_drop(failure); /* another chunk was first */
+/* Of several chunks that fail the first one says why, whichever was quicker: the same in every run.
+ * What it replaces stays behind it as long as chunks run, which may be looking at it. */
+static void fail(tl_command *command, uint32_t chunk, const tl_error *reason) {
+  tl_failure *failure = tl_failure_make(command, reason), *other = atomic_load(&command->failure);
+  if (failure != &tl_failure_nameless) failure->chunk = chunk;
+  do {
+    if (other && (other->chunk <= chunk || failure == &tl_failure_nameless)) {
+      tl_failure_drop(failure);
+      return;
+    }
+    if (failure != &tl_failure_nameless) failure->next = other;
+  } while (!atomic_compare_exchange_weak(&command->failure, &other, failure));
+}
+
+/* All chunks have run. */
+static void drop_replaced(tl_failure *failure) {
+  if (failure == &tl_failure_nameless) return;
+  for (tl_failure *later = failure->next, *next; later; later = next) {
+    next = later->next;
+    tl_failure_drop(later);
   }
+  failure->next = NULL;
 }
 
 static tl_status allocate(tl_pool *pool, tl_command *command, tl_error *error) {
@@ -63,11 +80,11 @@ bool tl_execute_begin(tl_pool *pool, tl_command *command) {
   tl_error error;
   if (command->inject_fault) {
     tl_error_set(&error, TL_FAILED, "injected failure");
-    fail(command, &error);
+    fail(command, 0, &error);
     return false;
   }
   if (allocate(pool, command, &error) != TL_OK) {
-    fail(command, &error);
+    fail(command, 0, &error);
     return false;
   }
   for (int i = 0; i < command->noperands; i++) {
@@ -82,15 +99,17 @@ bool tl_execute_begin(tl_pool *pool, tl_command *command) {
 
 void tl_execute_chunk(tl_backend *backend, tl_command *command, uint32_t chunk) {
   tl_error error;
-  if (atomic_load_explicit(&command->failure, memory_order_relaxed)) return;
-  if (backend->run(backend, command, chunk, &error) != TL_OK) fail(command, &error);
+  const tl_failure *failure = atomic_load_explicit(&command->failure, memory_order_acquire);
+  if (failure && failure->chunk < chunk) return;
+  if (backend->run(backend, command, chunk, &error) != TL_OK) fail(command, chunk, &error);
 }
 
 void tl_execute_end(tl_backend *backend, tl_pool *pool, tl_command *command) {
+  if (command->failure) drop_replaced(command->failure);
   if (command->scratch) {
     tl_error error;
     if (!command->failure && backend->finish(backend, command, &error) != TL_OK) {
-      fail(command, &error);
+      fail(command, 0, &error);
     }
     tl_pool_give(pool, command->scratch, command->scratch_size);
     command->scratch = NULL;

@@ -15,6 +15,7 @@ static tl_failure *make(uint64_t ticket) {
   atomic_init(&failure->references, 1);
   failure->seen = false;
   failure->ticket = ticket;
+  failure->chunk = 0;
   failure->next = NULL;
   return failure;
 }

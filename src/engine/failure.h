@@ -14,7 +14,9 @@ typedef struct tl_failure {
   atomic_int references;
   bool seen;               /* the frontend's: it was raised */
   uint64_t ticket;         /* of the command that failed */
-  struct tl_failure *next; /* in the list of retired failures, in program order */
+  uint32_t chunk;          /* of it */
+  struct tl_failure *next; /* in the list of retired failures, in program order; before that, of a
+                              later chunk of the command, for which this one stands */
   tl_error error;
 } tl_failure;
 

@@ -34,6 +34,18 @@ static tl_status break_last_chunk(const tl_command *command, uint32_t chunk, tl_
   return chunk + 1 == command->chunks ? break_down(command, chunk, error) : TL_OK;
 }
 
+/* Every chunk fails with its own words; the second one long after the third. */
+static tl_status break_each(const tl_command *command, uint32_t chunk, tl_error *error) {
+  toy_scene *s = toy_task_of(command)->scene;
+  if (chunk == 0) return TL_OK;
+  if (chunk == 1) {
+    toy_await(&s->started, 1);
+    toy_sleep(2000);
+  }
+  atomic_fetch_add(&s->started, 1);
+  return tl_error_set(error, TL_FAILED, "broke in chunk %u", chunk);
+}
+
 static tl_status hold(const tl_command *command, uint32_t chunk, tl_error *error) {
   (void)chunk, (void)error;
   toy_await(&toy_task_of(command)->scene->gate, 1);
@@ -208,6 +220,20 @@ static void test_failed_chunks(void **state) {
   }
 }
 
+/* The first chunk that fails is told, whichever is quicker. */
+static void test_first_of_failed_chunks(void **state) {
+  (void)state;
+  for (int threads = 2; threads <= 4; threads++) {
+    toy_open(&scene, threads);
+    tl_storage *storage = toy_storage(&scene, 8);
+    tl_error error;
+    toy_queue(&scene, toy_chunked(break_each, 6), storage, TOY_OVERWRITE, NULL);
+    assert_int_equal(tl_engine_wait(scene.engine, storage, &error), TL_FAILED);
+    assert_non_null(strstr(error.text, "broke in chunk 1 "));
+    toy_close(&scene);
+  }
+}
+
 static void test_no_memory(void **state) {
   (void)state;
   tl_error error;
@@ -320,6 +346,7 @@ int main(void) {
       cmocka_unit_test(test_independent_values_are_untouched),
       cmocka_unit_test(test_overwriting_heals),
       cmocka_unit_test(test_failed_chunks),
+      cmocka_unit_test(test_first_of_failed_chunks),
       cmocka_unit_test(test_no_memory),
       cmocka_unit_test(test_injected_faults),
       cmocka_unit_test(test_synchronous_submit_raises),

@@ -236,9 +236,12 @@ static void test_no_more_lanes_than_threads(void **state) {
       toy_queue(&scene, i % 2 ? toy_large(crowd) : toy_chunked(crowd, 3), toy_storage(&scene, 800),
                 TOY_OVERWRITE, NULL);
     }
+    bool began = toy_await(&scene.most, 1);
     toy_sleep(3000);
-    assert_in_range(atomic_load(&scene.most), 1, threads > 1 ? threads - 1 : 1);
+    int without_frontend = atomic_load(&scene.most);
     toy_drain(&scene);
+    assert_true(began);
+    assert_in_range(without_frontend, 1, threads > 1 ? threads - 1 : 1);
     assert_in_range(atomic_load(&scene.most), 1, threads);
     toy_close(&scene);
   }
@@ -311,7 +314,8 @@ static tl_status tell_thread(const tl_command *command, uint32_t chunk, tl_error
   return TL_OK;
 }
 
-/* What was not handed over yet needs no other thread. */
+/* What was not handed over yet needs no other thread.  On a busy machine a lane may still look for
+ * work, and be quicker; but it falls asleep in the end. */
 static void test_frontend_runs_it_itself(void **state) {
   (void)state;
   frontend = pthread_self();
@@ -320,9 +324,11 @@ static void test_frontend_runs_it_itself(void **state) {
     tl_storage *storage = toy_storage(&scene, 8);
     toy_queue(&scene, toy_small(note), storage, TOY_OVERWRITE, NULL);
     toy_wait(&scene, storage);
-    toy_sleep(20000); /* all lanes are asleep */
-    toy_queue(&scene, toy_small(tell_thread), storage, TOY_OVERWRITE, NULL);
-    toy_wait(&scene, storage);
+    for (int tries = 0; tries < 100 && atomic_load(&scene.inside) == 0; tries++) {
+      toy_sleep(20000);
+      toy_queue(&scene, toy_small(tell_thread), storage, TOY_OVERWRITE, NULL);
+      toy_wait(&scene, storage);
+    }
     assert_int_equal(atomic_load(&scene.inside), 1);
     toy_close(&scene);
   }

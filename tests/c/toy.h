@@ -102,7 +102,8 @@ static inline bool toy_await(atomic_int *count, int value) {
   return false;
 }
 
-/* An engine over a toy backend, and what the directed tests' commands tell each other. */
+/* An engine over a toy backend, and what the directed tests' commands tell each other.  Static: it
+ * begins as zeros. */
 typedef struct toy_scene {
   toy_backend backend;
   tl_engine *engine;
@@ -121,6 +122,10 @@ static inline const toy_task *toy_task_of(const tl_command *command) { return co
 
 static inline tl_status toy_open_with(toy_scene *scene, tl_engine_options options,
                                       tl_error *error) {
+  if (scene->engine) { /* a test has failed: the next one must not share the scene with it */
+    atomic_store(&scene->gate, 1);
+    tl_engine_close(scene->engine);
+  }
   memset(scene, 0, sizeof *scene);
   toy_init(&scene->backend);
   options.backend = &scene->backend.base;
@@ -135,6 +140,7 @@ static inline void toy_open(toy_scene *scene, int threads) {
 
 static inline void toy_close(toy_scene *scene) {
   tl_engine_close(scene->engine);
+  scene->engine = NULL;
   assert_true(toy_is_whole(&scene->backend));
 }
 

@@ -92,9 +92,9 @@ static tl_status run_step(const tl_cpu *cpu, const tl_step *step, tl_dtype dtype
       tl_form form = step->a == TL_IMMEDIATE   ? TL_VALUE_BLOCK
                      : step->b == TL_IMMEDIATE ? TL_BLOCK_VALUE
                                                : TL_BLOCK_BLOCK;
-      tl_status status = dtype == TL_int64
-                             ? check_integers(step->op, b, form == TL_BLOCK_VALUE ? 1 : n, error)
-                             : TL_OK;
+      size_t divisors = form == TL_BLOCK_VALUE && n > 0 ? 1 : n;
+      tl_status status = TL_OK;
+      if (dtype == TL_int64) status = check_integers(step->op, b, divisors, error);
       if (status == TL_OK) kernels->binary[dtype][step->op][form](out, a, b, n);
       return status;
     }

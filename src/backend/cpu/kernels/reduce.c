@@ -18,8 +18,9 @@ TL_INLINE double combine(const double *lane) {
   return sum[0];
 }
 
-/* A lane adds at most 64 values before it is combined: the rounding error stays that of pairwise
- * summation, and sums of blocks are compensated (Neumaier, 1974). */
+/* The blocks are those in which elements come that are computed on the way (TL_BLOCK), so that the
+ * bits are the same.  A lane adds at most 64 values before it is combined: the rounding error stays
+ * that of pairwise summation, and sums of blocks are compensated (Neumaier, 1974). */
 enum { SUM_BLOCK = 64 * TL_LANES };
 
 #define SUM(T)                                                                             \
@@ -47,8 +48,7 @@ enum { SUM_BLOCK = 64 * TL_LANES };
     const T *x = row;                                                                      \
     TL_INDEPENDENT for (size_t i = 0; i < n; i++) sums[i].real += (double)x[i];            \
   }                                                                                        \
-  static tl_scalar prod_##T(const void *in, size_t n) {                                    \
-    const T *x = in;                                                                       \
+  TL_INLINE double prod_block_##T(const T *x, size_t n) {                                  \
     double lane[TL_LANES], product = 1;                                                    \
     for (int j = 0; j < TL_LANES; j++) lane[j] = 1;                                        \
     size_t i = 0;                                                                          \
@@ -57,6 +57,14 @@ enum { SUM_BLOCK = 64 * TL_LANES };
     }                                                                                      \
     for (int j = 0; i < n; i++, j++) lane[j] *= (double)x[i];                              \
     for (int j = 0; j < TL_LANES; j++) product *= lane[j];                                 \
+    return product;                                                                        \
+  }                                                                                        \
+  static tl_scalar prod_##T(const void *in, size_t n) {                                    \
+    const T *x = in;                                                                       \
+    double product = 1;                                                                    \
+    for (size_t at = 0; at < n; at += SUM_BLOCK) {                                         \
+      product *= prod_block_##T(x + at, n - at < SUM_BLOCK ? n - at : SUM_BLOCK);          \
+    }                                                                                      \
     return (tl_scalar){.real = product};                                                   \
   }                                                                                        \
   static void prod_columns_##T(tl_scalar *products, const void *row, size_t n) {           \
