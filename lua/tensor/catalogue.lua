@@ -15,9 +15,10 @@ local SECTIONS = {
   {"Reductions", from = "reduce tensor.statistics", names = "median trace mode quantile"},
   {"Shape", from = "copy tensor.native tensor.shape tensor.join", names = ""},
   {"Indexing", from = "index",
-   names = "select narrow masked_fill masked_fill_ fill_ zero_ copy_ diagonal tril tril_ triu triu_"},
+   names = "select narrow masked_fill masked_fill_ fill_ zero_ copy_ diagonal tril tril_ triu " ..
+           "triu_"},
   {"Order", from = "along tensor.order", names = ""},
-  {"Linear algebra", from = "matmul linalg tensor.products tensor.einsum tensor.linalg", names = ""},
+  {"Linear algebra", from = "matmul tensor.products tensor.einsum tensor.linalg", names = ""},
   {"Random", from = "tensor.random",
    names = "rand randn manual_seed initial_seed generator get_rng_state set_rng_state"},
   {"Files", from = "tensor.files", names = ""},
@@ -51,7 +52,8 @@ local function notes_of(entry)
   local text = entry.signature .. " " .. entry.doc
   if text:find "%f[%a]waits%f[%A]" then notes[#notes + 1] = "waits" end
   if text:find "%f[%a]views?%f[%A]" then
-    notes[#notes + 1] = text:find("if it can be", 1, true) and "a view or a copy" or "a view"
+    local may_copy = text:find("if it can be", 1, true)
+    notes[#notes + 1] = may_copy and "a view or a copy" or "a view"
   end
   local in_place = entry.name .. "_"
   if rawget(internal.tensor, in_place) then notes[#notes + 1] = ("in place: `%s`"):format(in_place) end

@@ -8,8 +8,8 @@ local WIDTH = 80
 local ELSEWHERE = {
   ["repeat"] = "tile", ["and"] = "logical_and", ["or"] = "logical_or", ["not"] = "logical_not",
   astype = "to", clip = "clamp", concatenate = "cat", copy = "clone",
-  expand_dims = "unsqueeze", multiply = "mul", numpy = "totable", power = "pow", seed = "manual_seed",
-  subtract = "sub", synchronize = "sync", tolist = "totable",
+  expand_dims = "unsqueeze", multiply = "mul", numpy = "totable", power = "pow",
+  seed = "manual_seed", subtract = "sub", synchronize = "sync", tolist = "totable",
 }
 
 local function catalogue() return internal.require "tensor.catalogue"() end
@@ -141,7 +141,7 @@ local function help(topic, ...)
     text = text_on(topic)
   elseif type(topic) == "function" then
     local name = name_of(topic)
-    text = name and text_on(name) or "help: this is no function of the library: help() lists them all"
+    text = name and text_on(name) or "help: this is no function of the library: help() lists all"
   else
     arguments.fail("help: argument 1 must be a function or its name, not %s", internal.kind(topic))
   end

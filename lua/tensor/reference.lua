@@ -17,9 +17,8 @@ tensor.help "cumsum"
 @HELP@
 ```
 
-- A function `f(x, ...)` is also a method: `tensor.sqrt(x)` or `x:sqrt()`. Those that make tensors
-  of sizes, values or files, those that take a table of tensors, and those for waiting and control
-  are functions only.
+- A function `f(x, ...)` is also a method: `tensor.sqrt(x)` or `x:sqrt()`. Those that are
+  given no tensor first (sizes, a path, a table of tensors, a setting) are functions only.
 - `[, y]` may be left out; `y = 1` is what it is then. `dims` is one dimension or a table of them,
   and nothing for all; names in braces are options, which come last, in one table. Those that make
   tensors take `{dtype =, device =}` there; random ones also `{generator =}`.
