@@ -76,14 +76,16 @@ end
 
 local NEAR = 5 -- names at most
 
--- The names that come close to a word, the closest first, then those that have it in them.
+-- The names that come closest to a word, then those that have it in them.
 local function near(word)
   local found = {}
   word = word:match "[^.]*$"
   local most = #word < 4 and 1 or 2
+  local least = most
   each(function(entry)
     local short = entry.name:match "[^.]+$"
     local away = distance(word, short)
+    if away < least then least = away end
     if away > most then away = #word > 2 and entry.name:find(word, 1, true) and most + 1 end
     if away then found[#found + 1] = {entry.name, away} end
   end)
@@ -92,7 +94,9 @@ local function near(word)
     return a[1] < b[1]
   end)
   local names = {}
-  for i = 1, math.min(#found, NEAR) do names[i] = found[i][1] end
+  for _, pair in ipairs(found) do
+    if #names < NEAR and (pair[2] == least or pair[2] > most) then names[#names + 1] = pair[1] end
+  end
   return names
 end
 
