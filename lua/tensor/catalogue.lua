@@ -71,6 +71,7 @@ end
 
 -- The sections, each {title =, entries...} in the order of the names.
 local function build()
+  local rows = internal.require "tensor.functions" -- first: notes look at what is there
   local list, found = {}, {}
   for i, section in ipairs(SECTIONS) do
     list[i] = {title = section[1]}
@@ -81,7 +82,7 @@ local function build()
     table.insert(found[section], entry)
   end
   for _, row in ipairs(internal.operators()) do add(row, row.family) end
-  for _, row in ipairs(internal.require "tensor.functions") do
+  for _, row in ipairs(rows) do
     add({name = row[1], doc = row.doc, example = row.example, value = row.value}, row.module)
   end
   for _, section in ipairs(list) do
