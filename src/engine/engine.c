@@ -443,7 +443,9 @@ static void fill_command(tl_command *command, const tl_draft *draft) {
     if (bytes == 0) continue;
     to->stride = memcpy(at, from->stride, bytes);
     at += bytes;
-    if (i > 0 && from->shape == draft->operands[i - 1].shape) {
+    /* Also the place of no sizes at all, which were not copied, may be the place of these. */
+    if (i > 0 && from->shape == draft->operands[i - 1].shape &&
+        from->ndim <= draft->operands[i - 1].ndim) {
       to->shape = command->operands[i - 1].shape;
     } else {
       to->shape = memcpy(at, from->shape, bytes);
