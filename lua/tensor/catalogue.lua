@@ -2,7 +2,7 @@
 -- the rows of the functions in Lua: what help shows and docs/reference.md lists.
 --
 -- An entry has name, signature, doc, example and value, and
---   notes  what to know of it beside that: "waits", "a view", how else it is written
+--   notes  what to know of it beside that: "waits" or "may wait", "a view", how else it is written
 --   sign   the operator of Lua that calls it, if there is one
 local _, internal = ...
 
@@ -47,10 +47,21 @@ local function split(row)
   return row.name .. operands, row.doc
 end
 
+-- How a doc says that only some arguments make a function wait.
+local SOMETIMES = {"waits where", "waits without", "waits for masks", "where .- it waits"}
+
+local function waiting(text)
+  if not text:find "%f[%a]waits%f[%A]" then return nil end
+  for _, pattern in ipairs(SOMETIMES) do
+    if text:find(pattern) then return "may wait" end
+  end
+  return "waits"
+end
+
 local function notes_of(entry)
   local notes = {}
   local text = entry.signature .. " " .. entry.doc
-  if text:find "%f[%a]waits%f[%A]" then notes[#notes + 1] = "waits" end
+  notes[1] = waiting(text)
   if text:find "%f[%a]views?%f[%A]" then
     local may_copy = text:find("if it can be", 1, true)
     notes[#notes + 1] = may_copy and "a view or a copy" or "a view"

@@ -24,7 +24,7 @@ tensor.help "cumsum"
   tensors take `{dtype =, device =}` there; random ones also `{generator =}`.
 - Indices and dimensions count from 1, and from -1 at the end.
 - *waits*: the function returns when the values that it needs are there (or raises why they are
-  not). All others return at once.
+  not). One that *may wait* does so for some arguments, as is said. All others return at once.
 - *a view* shares the memory of the tensor that it was made from.
 - *in place: `sqrt_`*: there is a second function whose result overwrites its first operand, and
   which returns that.
