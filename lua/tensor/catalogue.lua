@@ -67,7 +67,9 @@ local function notes_of(entry)
     notes[#notes + 1] = may_copy and "a view or a copy" or "a view"
   end
   local in_place = entry.name .. "_"
-  if rawget(internal.tensor, in_place) then notes[#notes + 1] = ("in place: `%s`"):format(in_place) end
+  if rawget(internal.tensor, in_place) then
+    notes[#notes + 1] = ("in place: `%s`"):format(in_place)
+  end
   if entry.sign then notes[#notes + 1] = ("operator: `%s`"):format(entry.sign) end
   return notes
 end
