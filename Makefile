@@ -19,8 +19,8 @@ endif
 .SUFFIXES:
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all warmup bench install uninstall test check fuzz fuzz-readers layers deps deps-test help \
-        clean FORCE
+.PHONY: all warmup bench install uninstall test check fuzz fuzz-readers docs layers deps deps-test \
+        help clean FORCE
 
 comma := ,
 Q   := $(if $(VERBOSE),,@)
@@ -212,6 +212,10 @@ fuzz-readers: $(B)/fuzz-readers
 $(B)/fuzz-readers: $(B)/tests/fuzz/readers.o $(LIB_OBJ) $(B)/link.stamp
 	@$(say) LINK $@
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $< $(LIB_OBJ) $(LUA_LIBS) $(LIBS)
+
+docs: all ## write docs/reference.md anew, from the table of operators and the rows in Lua
+	$(Q)$(PROGRAM) -e 'io.write(require "tensor.reference"())' > $(B)/reference.md
+	$(Q)mv $(B)/reference.md docs/reference.md
 
 layers: ## prove from the #include lines who includes whom
 	$(Q).ci/layers

@@ -246,7 +246,7 @@ return {
    example = [[tensor.fromfile(tensor{1, 2, 3}:tofile("/tmp/example.bin"), {offset = 4})]],
    value = "tensor([2., 3.])"},
   {"save_csv", save_csv, method = false,
-   doc = "save_csv(path, x [, {delimiter =, header = names}]): rows as lines of numbers",
+   doc = "save_csv(path, x [, {delimiter =, header = names}]): rows as lines of numbers; waits",
    example = [[tensor.save_csv("/tmp/example.csv", tensor{{1, 2}, {3, 4}})]],
    value = "/tmp/example.csv"},
   {"load_csv", load_csv, method = false,

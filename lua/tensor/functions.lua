@@ -9,7 +9,8 @@ local _, internal = ...
 
 local MODULES = {"tensor.native", "tensor.shape", "tensor.join", "tensor.create",
                  "tensor.elementwise", "tensor.statistics", "tensor.random", "tensor.order",
-                 "tensor.products", "tensor.einsum", "tensor.linalg", "tensor.files"}
+                 "tensor.products", "tensor.einsum", "tensor.linalg", "tensor.files",
+                 "tensor.printing", "tensor.help"}
 
 local rows = {}
 
@@ -34,6 +35,7 @@ end
 for _, module in ipairs(MODULES) do
   for _, row in ipairs(internal.require(module)) do
     place(row)
+    row.module = module
     rows[#rows + 1] = row
   end
 end

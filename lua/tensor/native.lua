@@ -89,7 +89,7 @@ return {
   {"sync", doc = "waits for everything, and raises the first failure that nobody has seen",
    example = "tensor.sync()", value = "nil"},
   {"benchmark",
-   doc = "benchmark([name,] f [, options]): runs f, prints how long, returns the figures",
+   doc = "benchmark([name,] f [, options]): waits, runs f, prints how long, returns the figures",
    example = "tensor.benchmark('nothing', function() end).queued", value = "0"},
   {"compile",
    doc = "compile(f): f, run once for each signature, its operations replayed after that",

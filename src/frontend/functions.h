@@ -27,6 +27,7 @@ extern const luaL_Reg tl_mask_functions[];   /* masked_fill_, nonzero, ... */
 extern const luaL_Reg tl_compile_functions[]; /* compile: a function only */
 extern const luaL_Reg tl_generator_functions[]; /* manual_seed, generator, ...: functions only */
 extern const luaL_Reg tl_linalg_functions[]; /* for lua/tensor/linalg.lua and einsum.lua */
+extern const luaL_Reg tl_operator_functions[]; /* for lua/tensor/catalogue.lua */
 extern const luaL_Reg tl_control_functions[]; /* sync, manual_seed, ...: functions only */
 
 int tl_create_tensor(lua_State *L); /* tensor(table), without the library itself as argument */

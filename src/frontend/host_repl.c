@@ -139,8 +139,32 @@ static int step(lua_State *L) {
   return 0;
 }
 
+/* tensor.help, which is looked for when it is called: its part of the library is loaded then. */
+static int help(lua_State *L) {
+  lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_getfield(L, -1, "tensor");
+  lua_getfield(L, -1, "help");
+  lua_insert(L, 1);
+  lua_pop(L, 2);
+  lua_call(L, lua_gettop(L) - 1, 0);
+  return 0;
+}
+
+/* A global for the loop alone, unless a script before it has one of that name. */
+static int offer_help(lua_State *L) {
+  lua_pushglobaltable(L);
+  lua_pushliteral(L, "help");
+  if (lua_rawget(L, -2) != LUA_TNIL) return 0;
+  lua_pushliteral(L, "help");
+  lua_pushcfunction(L, help);
+  lua_rawset(L, -4);
+  return 0;
+}
+
 void tl_host_repl(lua_State *L) {
   reader in = {0};
+  lua_pushcfunction(L, offer_help);
+  if (lua_pcall(L, 0, 0, 0) != LUA_OK) lua_pop(L, 1); /* no memory: the loop says so soon */
   while (!in.ended) {
     lua_pushcfunction(L, step);
     lua_pushlightuserdata(L, &in);

@@ -186,6 +186,7 @@ int luaopen_tensor(lua_State *L) {
   lua_newtable(L);
   add(L, 1, 2, internals);
   add(L, 1, 2, tl_file_functions);
+  add(L, 1, 2, tl_operator_functions);
   lua_pushvalue(L, 4);
   lua_setfield(L, -2, "tensor");
   lua_pushvalue(L, 3);

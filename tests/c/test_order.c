@@ -462,6 +462,45 @@ static void test_full_queue_waits(void **state) {
   toy_close(&scene);
 }
 
+static int64_t draft_sizes[1] = {3}, draft_strides[1] = {1};
+
+static tl_status look_for_draft(const tl_command *command, uint32_t chunk, tl_error *error) {
+  (void)chunk, (void)error;
+  const tl_operand *in = &command->operands[1];
+  toy_scene *s = toy_task_of(command)->scene;
+  if (in->shape == draft_sizes || in->stride == draft_strides) atomic_fetch_add(&s->wrong, 1);
+  if (in->shape[0] != 3 || in->stride[0] != 1) atomic_fetch_add(&s->wrong, 1);
+  return TL_OK;
+}
+
+/* Nothing in a command points into its draft, also where the operand before has its sizes in the
+ * same place, but fewer: none, if it is 0-dimensional. */
+static void test_sizes_are_copied(void **state) {
+  (void)state;
+  toy_open(&scene, 1);
+  tl_storage *to = toy_storage(&scene, sizeof(double)), *from = toy_storage(&scene, 24);
+  toy_queue(&scene, toy_small(note), from, TOY_OVERWRITE, NULL);
+  toy_task task = {toy_small(look_for_draft), &scene, ++scene.submitted};
+  tl_operand operands[] = {toy_operand(to, TOY_OVERWRITE), toy_operand(from, TL_READ)};
+  operands[0].shape = operands[1].shape = draft_sizes;
+  operands[0].stride = operands[1].stride = draft_strides;
+  operands[1].ndim = 1;
+  tl_draft draft = {
+      .op = TL_OP_exp,
+      .noperands = 2,
+      .operands = operands,
+      .parameters = &task,
+      .parameters_size = sizeof task,
+      .source = "toy.lua",
+      .line = task.id,
+  };
+  tl_error error;
+  assert_int_equal(tl_engine_submit(scene.engine, &draft, &error), TL_OK);
+  toy_drain(&scene);
+  assert_int_equal(atomic_load(&scene.wrong), 0);
+  toy_close(&scene);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_dependent_never_overlap),
@@ -482,6 +521,7 @@ int main(void) {
       cmocka_unit_test(test_is_ready_hands_over),
       cmocka_unit_test(test_interrupted_waits),
       cmocka_unit_test(test_full_queue_waits),
+      cmocka_unit_test(test_sizes_are_copied),
   };
   return cmocka_run_group_tests_name("order", tests, NULL, NULL);
 }

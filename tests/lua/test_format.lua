@@ -1,4 +1,5 @@
--- lua/tensor/format.lua against PyTorch's own texts, on a stand-in tensor that has every dtype.
+-- lua/tensor/format.lua against PyTorch's own texts: with tensors, and with stand-ins for them that
+-- count what is read, and may be on devices that are not here. Print options, too.
 
 local here = arg[0]:match("^(.*/)") or "./"
 package.path = here .. "../../lua/?.lua;" .. package.path
@@ -8,6 +9,8 @@ local printing = require "tensor.format"
 local golden = dofile(here .. "golden_printing.lua")
 
 local format, options = printing.format, printing.options
+
+local library = tensor -- the name is a stand-in's below
 
 -- A stand-in tensor: a view (offset, shape, strides) of the function `at`, which gives the element
 -- at a place in row-major order, from 0. `reads` counts the elements that totable() gave out.
@@ -110,6 +113,101 @@ function TestGolden:test_every_text_of_pytorch()
   end
   eq(ran, 233)
   eq(dtype_count, 10)
+end
+
+-- The same as tensors, whose text print() shows: laid out in order, and with the dimensions the
+-- other way round in memory.
+function TestGolden:test_every_text_of_pytorch_with_tensors()
+  local ran = 0
+  for i, case in ipairs(golden) do
+    local data, count = case.data, 1
+    for _, size in ipairs(case.shape) do count = count * size end
+    if not data then
+      data = {}
+      for place = 0, count - 1 do data[place + 1] = case.start + place * case.step end
+    end
+    local t = count == 0 and library.zeros(case.shape, {dtype = case.dtype})
+              or library(data, {dtype = case.dtype}):reshape(case.shape)
+    eq(t.dtype, case.dtype)
+    eq(tostring(t), case.text, "golden case " .. i)
+    if #case.shape > 1 then
+      local turned = t:transpose(1, -1):contiguous():transpose(1, -1)
+      eq(tostring(turned), case.text, "golden case " .. i .. ", transposed")
+    end
+    ran = ran + 1
+  end
+  eq(ran, 233)
+end
+
+TestSetPrintoptions = {}
+
+function TestSetPrintoptions:tearDown() library.set_printoptions{profile = "default"} end
+
+local set = library.set_printoptions
+
+local function raises(expected, ...)
+  local ok, message = pcall(set, ...)
+  luaunit.assertFalse(ok)
+  eq((message:gsub("^[^:]+:%d+: ", "")), "set_printoptions: " .. expected)
+end
+
+function TestSetPrintoptions:test_each_option()
+  local x = library{1.23456, -7}
+  set{precision = 2}
+  eq(tostring(x), "tensor([ 1.23, -7.00])")
+  set{sci_mode = true}
+  eq(tostring(x), "tensor([1.23e+00, -7.00e+00])")
+  set{precision = 4} -- and the choice of the form is PyTorch's again
+  eq(tostring(x), "tensor([ 1.2346, -7.0000])")
+  set{sci_mode = false}
+  eq(tostring(library{1e-5, 1}), "tensor([    0.0000,     1.0000])")
+  set{threshold = 5, edgeitems = 2.0}
+  eq(tostring(library.arange(6)), "tensor([1., 2.,  ..., 5., 6.])")
+  set{linewidth = 20, threshold = 1000}
+  eq(tostring(library.arange(5)), "tensor([1., 2., 3.,\n        4., 5.])")
+end
+
+function TestSetPrintoptions:test_profiles()
+  local third = library{1 / 3}
+  set{profile = "short"}
+  eq(tostring(third), "tensor([0.33])")
+  eq(tostring(library.arange(1001)), "tensor([1.00e+00, 2.00e+00,  ..., 1.00e+03, 1.00e+03])")
+  set{profile = "full", precision = 6} -- what is said beside it goes before it
+  eq(tostring(third), "tensor([0.333333])")
+  eq(tostring(library.arange(1001)):find("...", 1, true), nil)
+  set{profile = "default"}
+  eq(tostring(third), "tensor([0.3333])")
+end
+
+function TestSetPrintoptions:test_the_options_can_be_put_back()
+  eq(library.get_printoptions(), {precision = 4, threshold = 1000, edgeitems = 3, linewidth = 80})
+  set{precision = 1, sci_mode = true}
+  local saved = library.get_printoptions()
+  saved.linewidth = 1 -- a copy
+  eq(library.get_printoptions(),
+     {precision = 1, threshold = 1000, edgeitems = 3, linewidth = 80, sci_mode = true})
+  set{profile = "default"}
+  set(saved)
+  eq(library.get_printoptions().linewidth, 1)
+end
+
+function TestSetPrintoptions:test_refused()
+  local before = library.get_printoptions()
+  raises("precision must be an integer from 0 to 99, not 100", {precision = 100})
+  raises("precision must be an integer from 0 to 99, not -1", {precision = -1})
+  raises("precision must be an integer from 0 to 99, not 1.5", {precision = 1.5})
+  raises("precision must be an integer from 0 to 99, not 2", {precision = "2"})
+  raises("threshold must be a number, 0 or more, not -1", {precision = 2, threshold = -1})
+  raises("threshold must be a number, 0 or more, not " .. tostring(0 / 0), {threshold = 0 / 0})
+  raises("edgeitems must be an integer, 0 or more, not table", {edgeitems = {}})
+  raises("linewidth must be a number, 1 or more, not 0", {linewidth = 0})
+  raises("sci_mode must be true or false, not 1", {sci_mode = 1})
+  raises("profile must be 'default', 'short' or 'full', not long", {profile = "long"})
+  raises("unknown option 'width': precision, threshold, edgeitems, linewidth, sci_mode or profile",
+         {width = 3, precision = 2})
+  raises("argument 1 must be a table of options, not nil")
+  raises("2 arguments are too many: at most 1", {}, 2)
+  eq(library.get_printoptions(), before)
 end
 
 TestSummary = {}
