@@ -7,7 +7,7 @@ local programs = require "programs"
 local lu = require "luaunit"
 
 local STEPS = 40
-local SEEDS = support.slow and 8 or 40
+local SEEDS = support.slow and 8 or 30
 local SYNCHRONOUS = support.slow and 4 or 20 -- seeds that are run in another process, too
 
 local function can_fail(seed) return seed % programs.FAILING == 0 end
@@ -97,6 +97,63 @@ function TestPrograms:test_synchronous()
     lu.assertEquals(line, expected[at], "value " .. at)
   end
   lu.assertEquals(at, #expected)
+end
+
+-- ---- failures ----
+
+local failing = {
+  function(x) return x // (x - x), "floor_divide: integer division by zero" end,
+  function(x) return x ^ (x * -1), "pow: an integer to the power -1" end,
+  function(x) return x[x * 20000], "index: index 20000 is out of range" end,
+  function(x)
+    local inverse = tensor.linalg.inv(tensor.zeros(2, 2))
+    return inverse:sum():to("int64"):expand(x.shape), "linalg.inv: "
+  end,
+}
+
+-- Failures among large operations that are joined: raised in program order, by sync() and by what
+-- depends on them, each time; all else has its value.
+local function check_failures(order)
+  local x = tensor.ones(19000, {dtype = "int64"})
+  local big = tensor.ones(300, 300)
+  local values, texts, whole = {}, {}, x * 2 + 1
+  local busy <close> = big:mm(big)
+  local last = x:clone() -- what a failure reaches at last, in place
+  for i, kind in ipairs(order) do
+    local value, text = failing[kind](x)
+    values[i], texts[i] = (value + whole) * 3, text
+    whole = whole * 2 - x
+    last:add_(values[i])
+  end
+  local sum = (whole * x):sum()
+  for i = 1, #order do lu.assertErrorMsgContains(texts[i], sync) end
+  sync()
+  for _ = 1, 2 do
+    for i, value in ipairs(values) do
+      lu.assertErrorMsgContains(texts[i], value.wait, value)
+      lu.assertErrorMsgContains(texts[i], function() return (value:gt(1)):any():item() end)
+    end
+    lu.assertErrorMsgContains(texts[1], last.wait, last)
+  end
+  lu.assertEquals(sum:item(), 19000 * (2 ^ (#order + 1) + 1))
+  lu.assertEquals(whole:amin():item(), 2 ^ (#order + 1) + 1)
+  last:fill_(7)
+  lu.assertEquals(last:sum():item(), 7 * 19000)
+end
+
+function TestPrograms:test_failures_in_program_order()
+  if support.synchronous then return end -- raised where they are
+  math.randomseed(5)
+  for round = 1, 12 do
+    local order = {1, 2, 3, 4}
+    for i = 4, 2, -1 do
+      local j = math.random(i)
+      order[i], order[j] = order[j], order[i]
+    end
+    tensor.set_num_threads(round % 2 == 0 and 4 or 1)
+    tensor.fusion(round % 3 > 0)
+    check_failures(order)
+  end
 end
 
 -- ---- what was found this way ----
