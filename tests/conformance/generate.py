@@ -1,0 +1,21 @@
+"""Writes the cases of tests/lua/test_conformance.lua, with what NumPy says of them, to a folder."""
+
+import sys
+
+import numpy as np
+
+import elementwise
+from suite import Suite
+
+SEED = 20241130
+
+
+def main(folder):
+    np.seterr(all="ignore")
+    suite = Suite(SEED)
+    for module in (elementwise,):
+        module.cases(suite)
+    suite.write(folder)
+
+
+main(sys.argv[1])
