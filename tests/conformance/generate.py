@@ -4,7 +4,9 @@ import sys
 
 import numpy as np
 
+import dtypes
 import elementwise
+import reductions
 from suite import Suite
 
 SEED = 20241130
@@ -13,7 +15,7 @@ SEED = 20241130
 def main(folder):
     np.seterr(all="ignore")
     suite = Suite(SEED)
-    for module in (elementwise,):
+    for module in (elementwise, dtypes, reductions):
         module.cases(suite)
     suite.write(folder)
 

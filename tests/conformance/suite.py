@@ -160,6 +160,10 @@ class Suite:
         """The call gives the value of a Lua expression."""
         self.line(name, call, operands, "value = function() return %s end" % value)
 
+    def add_error(self, name, call, operands, text):
+        """The call returns, and whoever waits for the result gets an error with this in it."""
+        self.line(name, call, operands, "error = " + quoted(text))
+
     def line(self, name, call, operands, rest):
         listed = ", ".join(self.input(o) for o in operands)
         self.lines.append("{name = %s, call = %s, operands = {%s}, %s},"

@@ -135,7 +135,7 @@ end
 -- Calls that have the same text are one function.
 local compiled = setmetatable({}, {__index = function(self, call)
   local text = "local x, y, z, w = ...; " ..
-               (call:find("return", 1, true) and call or "return " .. call)
+               (call:find "^local " and call or "return " .. call)
   self[call] = assert(load(text, "=" .. call))
   return self[call]
 end})
@@ -153,6 +153,14 @@ local function run(case, pools)
 end
 
 local function check(case, got, pools)
+  if case.error then
+    local ok, message = pcall(got[1].wait, got[1])
+    lu.assertFalse(ok, "waited without an error")
+    lu.assertStrContains(message, case.error)
+    pcall(sync)
+    values = values + 1
+    return
+  end
   if case.value then
     lu.assertEquals(got[1], case.value())
     values = values + 1
