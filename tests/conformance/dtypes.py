@@ -142,14 +142,16 @@ def refused(suite):
         zero = suite.values((3,), dtype, 1, 5)
         zero[suite.integer(0, 2)] = 0
         for name in "floor_divide", "remainder", "fmod":
-            suite.add_error(name, "x:%s(y)" % name, [x, suite.lay(zero, dtype)], "by zero")
-            suite.add_error(name, "x:%s(0)" % name, [x], "by zero")
-            suite.add_error(name + "_", "x:%s_(0)" % name,
-                            [suite.operand((4,), dtype, 1, 9, fresh=True)], "by zero")
+            message = name + ": integer division by zero"
+            suite.add_error(name, "x:%s(y)" % name, [x, suite.lay(zero, dtype)], message)
+            suite.add_error(name, "x:%s(0)" % name, [x], message)
+            y = suite.operand((4,), dtype, 1, 9, fresh=True)
+            suite.add_error(name + "_", "y:%s_(0)" % name, [x, y], message)
         if dtype != "uint8":
             negative = suite.values((3,), dtype, 0, 3)
             negative[suite.integer(0, 2)] = -1
-            suite.add_error("pow", "x ^ y", [x, suite.lay(negative, dtype)], "to the power -1")
+            suite.add_error("pow", "x ^ y", [x, suite.lay(negative, dtype)],
+                            "pow: an integer to the power -1: convert it to a float dtype")
 
 
 def cases(suite):

@@ -6,6 +6,7 @@ import numpy as np
 
 import dtypes
 import elementwise
+import order
 import reductions
 from suite import Suite
 
@@ -15,7 +16,7 @@ SEED = 20241130
 def main(folder):
     np.seterr(all="ignore")
     suite = Suite(SEED)
-    for module in (elementwise, dtypes, reductions):
+    for module in (elementwise, dtypes, reductions, order):
         module.cases(suite)
     suite.write(folder)
 

@@ -161,7 +161,7 @@ class Suite:
         self.line(name, call, operands, "value = function() return %s end" % value)
 
     def add_error(self, name, call, operands, text):
-        """The call returns, and whoever waits for the result gets an error with this in it."""
+        """The call returns, and whoever waits for the result gets an error that begins with this."""
         self.line(name, call, operands, "error = " + quoted(text))
 
     def line(self, name, call, operands, rest):

@@ -67,11 +67,11 @@ static tl_status check_integers(uint16_t op, const int64_t *y, size_t n, tl_erro
   for (size_t i = 0; i < n; i++) {
     if (power && y[i] < 0) {
       return tl_error_set(error, TL_INVALID,
-                          "pow: an integer to the power %lld: convert it to a float dtype",
+                          "an integer to the power %lld: convert it to a float dtype",
                           (long long)y[i]);
     }
     if (!power && y[i] == 0) {
-      return tl_error_set(error, TL_INVALID, "%s: integer division by zero", tl_ops[op].name);
+      return tl_error_set(error, TL_INVALID, "integer division by zero");
     }
   }
   return TL_OK;
