@@ -8,6 +8,7 @@ import dtypes
 import elementwise
 import order
 import reductions
+import shapes
 from suite import Suite
 
 SEED = 20241130
@@ -16,7 +17,7 @@ SEED = 20241130
 def main(folder):
     np.seterr(all="ignore")
     suite = Suite(SEED)
-    for module in (elementwise, dtypes, reductions, order):
+    for module in (elementwise, dtypes, reductions, order, shapes):
         module.cases(suite)
     suite.write(folder)
 
