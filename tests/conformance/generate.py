@@ -7,6 +7,8 @@ import numpy as np
 import dtypes
 import elementwise
 import order
+import picking
+import products
 import reductions
 import shapes
 from suite import Suite
@@ -17,7 +19,7 @@ SEED = 20241130
 def main(folder):
     np.seterr(all="ignore")
     suite = Suite(SEED)
-    for module in (elementwise, dtypes, reductions, order, shapes):
+    for module in (elementwise, dtypes, reductions, order, shapes, picking, products):
         module.cases(suite)
     suite.write(folder)
 

@@ -118,7 +118,7 @@ local function load_cases()
   if not python then lu.skip "no NumPy" end
   local folder = os.tmpname()
   os.remove(folder)
-  local status, out, err = support.shell(("mkdir %s && %s -B %s %s"):format(folder, python,
+  local status, out, err = support.shell(("mkdir %s && %s -B -W ignore %s %s"):format(folder, python,
     support.quote(here .. "../conformance/generate.py"), folder))
   assert(status == 0, out .. err)
   local cases = dofile(folder .. "/manifest.lua")
