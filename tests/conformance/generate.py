@@ -1,4 +1,6 @@
-"""Writes the cases of tests/lua/test_conformance.lua, with what NumPy says of them, to a folder."""
+"""Writes the cases of tests/lua/test_conformance.lua, with what NumPy says of them, to a folder.
+
+python3 generate.py FOLDER [STEP]: of the cases of each function one in STEP."""
 
 import sys
 
@@ -16,12 +18,12 @@ from suite import Suite
 SEED = 20241130
 
 
-def main(folder):
+def main(folder, step=1):
     np.seterr(all="ignore")
-    suite = Suite(SEED)
+    suite = Suite(SEED, int(step))
     for module in (elementwise, dtypes, reductions, order, shapes, picking, products):
         module.cases(suite)
     suite.write(folder)
 
 
-main(sys.argv[1])
+main(*sys.argv[1:])
