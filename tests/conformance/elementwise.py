@@ -198,6 +198,8 @@ def unary(suite, row):
         compute, result = types(kind, dtype)
         arrays = [suite.lay(specials(dtype), dtype), suite.operand((3, 700), dtype, low, high)]
         arrays += [suite.operand(suite.shape(), dtype, low, high) for _ in range(4)]
+        arrays += [suite.lay(suite.magnitudes((500,), dtype), dtype),
+                   suite.operand((500,), dtype, -120, 120)]
         for x in arrays:
             value = computed(row, compute, result, x.a)
             call = suite.choose(["x:%s()", "tensor.%s(x)"]) % name
@@ -239,6 +241,8 @@ def binary(suite, row):
             np.iinfo(dtype).min).astype(dtype)
         pairs = [(suite.lay(special[:, None], dtype),
                   suite.lay(fit(kind, dtype, shifts)[None, :], dtype))]
+        pairs.append((suite.lay(suite.magnitudes((500,), dtype), dtype),
+                      suite.lay(fit(kind, dtype, suite.magnitudes((500,), dtype)), dtype)))
         for at in range(5):
             shape = suite.shape() if at else (2, 300)
             x = suite.operand(shape, dtype, low, high)

@@ -1,6 +1,6 @@
 """Writes the cases of tests/lua/test_conformance.lua, with what NumPy says of them, to a folder.
 
-python3 generate.py FOLDER [STEP]: of the cases of each function one in STEP."""
+python3 generate.py FOLDER STEP SEED: of the cases of each function one in STEP."""
 
 import sys
 
@@ -15,12 +15,9 @@ import reductions
 import shapes
 from suite import Suite
 
-SEED = 20241130
-
-
-def main(folder, step=1):
+def main(folder, step, seed):
     np.seterr(all="ignore")
-    suite = Suite(SEED, int(step))
+    suite = Suite(int(seed), int(step))
     for module in (elementwise, dtypes, reductions, order, shapes, picking, products):
         module.cases(suite)
     suite.write(folder)

@@ -97,7 +97,7 @@ class Expected:
 class Suite:
     """`step`: of the cases of each function, one in so many is written."""
 
-    def __init__(self, seed, step=1):
+    def __init__(self, seed, step):
         self.step, self.seen = step, {}
         self.random = np.random.default_rng(seed)
         self.inputs = {dtype: [] for dtype in DTYPES}
@@ -126,6 +126,17 @@ class Suite:
             low, high = max(int(np.ceil(low)), info.min), min(int(high), info.max)
             return self.random.integers(low, high + 1, shape).astype(dtype)
         return rounded(self.random.uniform(low, high, shape), dtype)
+
+    def magnitudes(self, shape, dtype):
+        """Of either sign and any order of magnitude."""
+        if dtype == "bool":
+            return self.values(shape, dtype)
+        sign = self.random.choice([-1, 1], shape)
+        if dtype in INTEGERS:
+            size = 2.0 ** self.random.uniform(0, np.iinfo(dtype).bits - 1.01, shape)
+            return (sign * size).astype(np.int64).astype(dtype)
+        exponent = self.random.uniform(LEAST[dtype], MOST[dtype] - 0.01, shape)
+        return rounded(sign * np.longdouble(2) ** exponent, dtype)
 
     def lay(self, array, dtype, fresh=False):
         """In a random layout; `fresh`: one that can be written in place."""
