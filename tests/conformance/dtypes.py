@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from suite import DTYPES, FLOATS, INTEGERS, Expected, Operand, array_type, rounded, specials
+from suite import DTYPES, FLOATS, INTEGERS, Expected, array_type, rounded, specials
 
 # ---- casts ----
 

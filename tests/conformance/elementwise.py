@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from suite import (BITS, DTYPES, FLOATS, HALVES, INTEGERS, LEAST, Expected, Operand, largest,
-                   rounded, specials, wide)
+from suite import DTYPES, FLOATS, HALVES, INTEGERS, Expected, rounded, specials, wide
 
 each = lambda f: np.vectorize(f, otypes=[np.float64])
 

@@ -15,6 +15,7 @@ import reductions
 import shapes
 from suite import Suite
 
+
 def main(folder, step, seed):
     np.seterr(all="ignore")
     suite = Suite(int(seed), int(step))

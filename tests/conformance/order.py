@@ -4,7 +4,7 @@ elements stay in order where a function promises that, else the indices are foll
 import numpy as np
 
 from reductions import Along, close
-from suite import DTYPES, FLOATS, HALVES, INTEGERS, Expected, rounded, specials
+from suite import DTYPES, FLOATS, HALVES, INTEGERS, Expected, specials
 
 FOLLOWED = "local v, i = x:%s(%s); return v, x:take_along_dim(i, %s)"
 

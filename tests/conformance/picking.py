@@ -1,4 +1,4 @@
-"""Indexing by tensors: gather, scatter and their like; loops over the definitions are the oracle."""
+"""Indexing by tensors: gather, scatter and the like; loops over the definitions are the oracle."""
 
 import numpy as np
 

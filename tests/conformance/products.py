@@ -1,8 +1,8 @@
 """Products of matrices and vectors, whole comparisons, and element-wise functions of several steps.
 
 A product of k terms may be off by 2 + k / 8 units of 2^-23 (float32) of the sum of their absolute
-values; integers are exact.  A function of several steps may be off by one unit for each step, of the
-largest value on the way."""
+values; integers are exact.  A function of several steps may be off by one unit for each step, of
+the largest value on the way."""
 
 import math
 

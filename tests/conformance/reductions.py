@@ -5,7 +5,7 @@ by a few times that; halves are computed in float32 and may be off by one unit m
 
 import numpy as np
 
-from suite import (DTYPES, FLOATS, HALVES, INTEGERS, Expected, epsilon, rounded, specials, wide)
+from suite import DTYPES, FLOATS, HALVES, Expected, epsilon, specials, wide
 
 NUMBERS = [dtype for dtype in DTYPES if dtype != "bool"]
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from suite import DTYPES, FLOATS, INTEGERS, Expected, array_type, rounded
+from suite import DTYPES, FLOATS, Expected, array_type
 
 lua = lambda values: ", ".join(str(int(v)) for v in values)
 
@@ -57,9 +57,9 @@ class Moves:
         yield "repeat_interleave", "x:repeat_interleave(%d)" % n, np.repeat(a, n)
 
     def resized(self, count):
-        """A random size of so many elements."""
+        """A random size of so many elements, of at most 5 dimensions."""
         size, rest = [], count
-        while rest > 1 and self.suite.integer(0, 3):
+        while rest > 1 and len(size) < 4 and self.suite.integer(0, 3):
             divisor = self.suite.choose([d for d in range(1, rest + 1) if rest % d == 0])
             size.append(divisor)
             rest //= divisor
@@ -92,10 +92,11 @@ class Moves:
         last = s.integer(i, n - 1)
         merged = a.shape[:i] + (int(np.prod(a.shape[i:last + 1])),) + a.shape[last + 1:]
         yield "flatten", "x:flatten(%d, %d)" % (d, last + 1), a.reshape(merged)
-        if size > 0:
+        if size > 0 and n < 4: # 8 dimensions are the most
             split = self.resized(size)
             yield ("unflatten", "x:unflatten(%d, %s)" % (d, lua(split)),
                    a.reshape(a.shape[:i] + split + a.shape[i + 1:]))
+        if size > 0:
             window, step = s.integer(1, size), s.integer(1, 3)
             windows = np.lib.stride_tricks.sliding_window_view(a, window, i)
             yield ("unfold", "x:unfold(%d, %d, %d)" % (d, window, step),

@@ -175,7 +175,7 @@ class Suite:
         self.line(name, call, operands, lambda: "value = function() return %s end" % value)
 
     def add_error(self, name, call, operands, text):
-        """The call returns, and whoever waits for the result gets an error that begins with this."""
+        """The call returns; who waits for the result gets an error that begins so."""
         self.line(name, call, operands, lambda: "error = " + quoted(text))
 
     def line(self, name, call, operands, rest):

@@ -1,7 +1,8 @@
 -- Every function of the library against NumPy: random shapes, layouts, dtypes and special values.
 --
 -- tests/conformance/generate.py writes the cases, operands and results: within how many units in
--- the last place each must agree stands with the function there.  TENSORLUA_TEST_SEED=n tries others.
+-- the last place each must agree stands with the function there.  TENSORLUA_TEST_SEED=n makes other
+-- ones.
 
 local here = arg[0]:match("^(.*/)") or "./"
 package.path = here .. "?.lua;" .. package.path
@@ -120,8 +121,9 @@ local function load_cases()
   if not python then lu.skip "no NumPy" end
   local folder = os.tmpname()
   os.remove(folder)
-  local status, out, err = support.shell(("mkdir %s && %s -B -W ignore %s %s %d %d"):format(folder, python,
-    support.quote(here .. "../conformance/generate.py"), folder, support.slow and 5 or 1, SEED))
+  local command = ("mkdir %s && %s -B -W ignore %s %s %d %d"):format(folder, python,
+    support.quote(here .. "../conformance/generate.py"), folder, support.slow and 5 or 1, SEED)
+  local status, out, err = support.shell(command)
   assert(status == 0, out .. err)
   local cases = dofile(folder .. "/manifest.lua")
   local operands, results = {}, {}
