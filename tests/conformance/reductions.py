@@ -5,7 +5,7 @@ by a few times that; halves are computed in float32 and may be off by one unit m
 
 import numpy as np
 
-from suite import DTYPES, FLOATS, HALVES, Expected, epsilon, specials, wide
+from suite import DTYPES, FLOATS, HALVES, Expected, epsilon, rounded, specials, wide
 
 NUMBERS = [dtype for dtype in DTYPES if dtype != "bool"]
 
@@ -180,6 +180,33 @@ def exponentials(suite, dtype):
                   close(v - np.log(total), result, 40, 8))
 
 
+def at_infinity(suite, dtype):
+    """Lines of which none, some or all are infinite or nan."""
+    values = np.array([-np.inf, -np.inf, 0, 1, np.inf, np.nan])
+    for least in (6, 4, 3, 2):
+        v = suite.random.choice(values[:least], (20, suite.integer(1, 3)))
+        x = suite.lay(rounded(v, dtype), dtype)
+        away = v - np.max(v, axis=1, keepdims=True)
+        power = np.exp(away)
+        total = np.sum(power, axis=1, keepdims=True)
+        suite.add("softmax", "x:softmax(2)", [x], close(power / total, dtype, 1, 4))
+        suite.add("log_softmax", "x:log_softmax(2)", [x], close(away - np.log(total), dtype, 2))
+        suite.add("logsumexp", "x:logsumexp(2)", [x],
+                  close(np.logaddexp.reduce(v, axis=1), dtype, 2))
+        suite.add("logcumsumexp", "x:logcumsumexp(2)", [x],
+                  close(np.logaddexp.accumulate(v, axis=1), dtype, 4))
+        suite.add("cumsum", "x:cumsum(2)", [x], Expected(np.cumsum(v, axis=1), dtype))
+        suite.add("cumprod", "x:cumprod(2)", [x], Expected(np.cumprod(v, axis=1), dtype,
+                                                           zeros=True))
+        suite.add("prod", "x:prod(2)", [x], Expected(np.prod(v, axis=1), dtype, zeros=True))
+        for text, p in ("2", 2), ("1", 1), ("0", 0), ("3", 3), ("1/0", np.inf), ("-1/0", -np.inf):
+            suite.add("norm", "x:norm(%s, 2)" % text, [x],
+                      close(norm(v, p, 1, False), dtype, 2))
+        suite.add("var", "x:var(2)", [x], close(np.var(v, axis=1, ddof=1), dtype, 2))
+        suite.add("nansum", "x:nansum(2)", [x], Expected(np.nansum(v, axis=1), dtype))
+        suite.add("nanmean", "x:nanmean(2)", [x], close(np.nanmean(v, axis=1), dtype, 2))
+
+
 def without_nan(suite, dtype):
     for x in operands(suite, dtype, -5, 5, empty=False, special=False):
         x.a = x.stored = np.where(suite.random.random(x.shape) < 0.3, np.nan, x.a).astype(
@@ -254,4 +281,5 @@ def cases(suite):
         exponentials(suite, dtype)
     for dtype in FLOATS:
         without_nan(suite, dtype)
+        at_infinity(suite, dtype)
         logcumsumexp(suite, dtype)
