@@ -18,9 +18,9 @@ TL_INLINE double combine(const double *lane) {
   return sum[0];
 }
 
-/* A lane adds at most 64 values before it is combined: the rounding error stays that of pairwise
- * summation, and sums of blocks are compensated (Neumaier, 1974). */
-enum { SUM_BLOCK = 64 * TL_LANES };
+/* A lane adds at most 16 values before it is combined, as in NumPy: the rounding error stays that of
+ * pairwise summation, and sums of blocks are compensated (Neumaier, 1974). */
+enum { SUM_BLOCK = 16 * TL_LANES };
 
 #define SUM(T)                                                                             \
   TL_INLINE double sum_block_##T(const T *x, size_t n) {                                   \
