@@ -18,8 +18,8 @@ TL_INLINE double combine(const double *lane) {
   return sum[0];
 }
 
-/* A lane adds at most 16 values before it is combined, as in NumPy: the rounding error stays that of
- * pairwise summation, and sums of blocks are compensated (Neumaier, 1974). */
+/* A lane adds at most 16 values before it is combined, as NumPy's do: the rounding error stays that
+ * of pairwise summation, and sums of blocks are compensated (Neumaier, 1974). */
 enum { SUM_BLOCK = 16 * TL_LANES };
 
 #define SUM(T)                                                                             \
