@@ -81,6 +81,10 @@ static void infer_dtypes(lua_State *L, tl_operation *o) {
   if (kind == TL_BITS && tl_dtype_is_floating(met)) {
     tl_fail(L, "%s: wants integers or booleans, not %s", o->name, tl_dtype_name(met));
   }
+  if (met == TL_bool && (o->op == TL_OP_neg || o->op == TL_OP_sub)) {
+    tl_fail(L, "%s: bools have no such result: use %s, or convert with :to()", o->name,
+            o->op == TL_OP_neg ? "logical_not" : "logical_xor");
+  }
   if (kind == TL_REAL && !tl_dtype_is_floating(met)) met = TL_float32;
   o->compute = tl_dtype_compute(met);
   o->result = kind == TL_TEST ? TL_bool : met;

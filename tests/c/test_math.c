@@ -38,6 +38,7 @@
   X(acosh, 1, 4)      \
   X(atanh, 1, 4)      \
   X(sigmoid, 2, 4)    \
+  X(silu, 2, 4)       \
   X(erf, 2, 4)        \
   X(erfc, 1, 4)       \
   X(cbrt, 1, 4)       \
@@ -71,6 +72,8 @@ BINARY_ROWS(BINARY_LOOPS)
 /* What libm lacks. */
 static double sigmoid(double x) { return (double)(1 / (1 + expl(-(long double)x))); }
 static long double sigmoidl(long double x) { return 1 / (1 + expl(-x)); }
+static double silu(double x) { return (double)(x / (1 + expl(-(long double)x))); }
+static long double silul(long double x) { return x / (1 + expl(-x)); }
 
 /* libm is called through pointers that the compiler cannot see through, one value at a time. */
 typedef struct row {

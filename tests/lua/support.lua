@@ -248,13 +248,18 @@ end
 
 local python -- of the system before one on the path; false where neither has NumPy
 
--- Runs Python text with numpy as np, floats as `data`, a list read from hexadecimal; gives the
--- floats that it leaves in the list `result`, or nil where there is no NumPy.
-function M.numpy(code, data)
+-- The command that runs a Python with NumPy, or false.
+function M.python()
   for _, command in ipairs(python == nil and {"/usr/bin/python3", "python3"} or {}) do
     python = python or M.shell(command .. " -c 'import numpy'") == 0 and command
   end
-  if not python then return nil end
+  return python
+end
+
+-- Runs Python text with numpy as np, floats as `data`, a list read from hexadecimal; gives the
+-- floats that it leaves in the list `result`, or nil where there is no NumPy.
+function M.numpy(code, data)
+  if not M.python() then return nil end
   local text = {}
   for i = 1, #data do text[i] = ("%a"):format(data[i]) end
   local input, script = os.tmpname(), os.tmpname()

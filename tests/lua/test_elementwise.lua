@@ -410,6 +410,14 @@ end
 
 function TestMetamethods:test_wrong_operands()
   local x = tensor{1}
+  local yes = tensor{true, false} -- PyTorch refuses these, too
+  raises("neg: bools have no such result: use logical_not, or convert with :to()",
+         function() return -yes end)
+  raises("sub: bools have no such result: use logical_xor, or convert with :to()",
+         function() return yes - yes end)
+  raises("sub_: bools have no such result: use logical_xor, or convert with :to()", yes.sub_, yes,
+         true)
+  equals(tostring(yes - 1), "tensor([ 0, -1])")
   raises("add: operand 2 must be a tensor or a number, not nil", function() return x + nil end)
   raises("add: operand 2 must be a tensor or a number, not string", function() return x + "1" end)
   raises("add: operand 1 must be a tensor or a number, not string", function() return "1" + x end)

@@ -151,29 +151,29 @@ typedef struct tl_source {
   tl_evaluator *evaluator; /* or NULL */
   uint8_t reg;
   tl_dtype dtype; /* computed in */
+  bool is_direct; /* the operand's elements lie in order, in that dtype */
   char *block;    /* of TL_BLOCK elements */
 } tl_source;
 
 static const void *next_block(const tl_source *source, int64_t at, int64_t n) {
+  const tl_operand *operand = source->operand;
   if (source->evaluator) {
     void *registers[TL_MAX_REGISTERS];
     /* Nothing of it can fail: what can is not joined. */
     tl_evaluate(source->evaluator, at, (size_t)n, registers, NULL);
     return registers[source->reg];
   }
-  tl_load_block(source->cpu, source->block, source->dtype, source->operand, at, n);
+  if (source->is_direct) {
+    return (const char *)tl_operand_address(operand) + (size_t)at * tl_dtype_size(source->dtype);
+  }
+  tl_load_block(source->cpu, source->block, source->dtype, operand, at, n);
   return source->block;
 }
 
-/* The reduction of elements first .. first+count-1, in row-major order. */
+/* The reduction of elements first .. first+count-1, in row-major order: in the same blocks wherever
+ * they come from, so that the bits are the same. */
 static tl_scalar reduce_run(const tl_source *source, const tl_reducer *reducer, int64_t first,
                             int64_t count) {
-  const tl_operand *operand = source->operand;
-  tl_dtype dtype = source->dtype;
-  if (!source->evaluator && operand->dtype == dtype && tl_operand_is_contiguous(operand)) {
-    const char *data = tl_operand_address(operand);
-    return reducer->run(data + (size_t)first * tl_dtype_size(dtype), (size_t)count);
-  }
   tl_scalar total = {0};
   double lost = 0;
   for (int64_t at = 0; at < count; at += TL_BLOCK) {
@@ -183,7 +183,7 @@ static tl_scalar reduce_run(const tl_source *source, const tl_reducer *reducer, 
       total = value;
     } else if (!reducer->is_sum || reducer->is_integer) {
       total = combine(reducer, total, value);
-    } else { /* compensated, as within a contiguous run */
+    } else { /* compensated, as within a block */
       double sum = total.real, block = value.real, next = sum + block;
       lost += fabs(sum) >= fabs(block) ? (sum - next) + block : (block - next) + sum;
       total.real = next;
@@ -264,6 +264,7 @@ static tl_scalar reduce_part(tl_source *source, const tl_reducer *reducer,
   if (source->evaluator) return reduce_run(source, reducer, result * r->count + first, count);
   tl_operand in = source_of(command, r, result);
   source->operand = &in;
+  source->is_direct = in.dtype == source->dtype && tl_operand_is_contiguous(&in);
   return reduce_run(source, reducer, first, count);
 }
 

@@ -123,6 +123,7 @@ TL_INLINE int64_t shift_left_int64(int64_t x, int64_t y) {
 #define absolute absolute_float64
 #define lgamma tl_lgamma_float64
 #define sigmoid tl_sigmoid_float64
+#define silu tl_silu_float64
 #define floor_divide floor_divide_float64
 #define floor_mod floor_mod_float64
 #define TL_UNARY(name, kind, metamethod, formula, ...) \
@@ -138,6 +139,7 @@ TL_INLINE int64_t shift_left_int64(int64_t x, int64_t y) {
 #undef absolute
 #undef lgamma
 #undef sigmoid
+#undef silu
 #undef floor_divide
 #undef floor_mod
 
@@ -167,6 +169,7 @@ TL_INLINE int64_t shift_left_int64(int64_t x, int64_t y) {
 /* The formulas name C's double functions; here they mean those of float32. */
 #define absolute absolute_float32
 #define sigmoid tl_sigmoid_float32
+#define silu tl_silu_float32
 #define floor_divide floor_divide_float32
 #define floor_mod floor_mod_float32
 #define sqrt sqrtf

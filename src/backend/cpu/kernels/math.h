@@ -89,6 +89,13 @@ TL_INLINE double tl_sigmoid_float64(double x) {
   return (x < 0 ? e : 1) / (1 + e);
 }
 
+/* x e / (1 + e) for e = e^x, x < 0.  Far below 0, where e is subnormal and the product need not be,
+ * e is e^(x + 600) e^-600. */
+TL_INLINE double tl_silu_float64(double x) {
+  double a = -fabs(x), e = exp(x < -700 ? a + 600 : a), y = x < 0 ? x * e : x;
+  return x < -700 ? y * 0x1.4dd4d0d12c071p-866 : y / (1 + e);
+}
+
 /* lgamma itself writes the sign to a global variable, which threads would race for. */
 TL_INLINE double tl_lgamma_float64(double x) {
   int sign;
@@ -190,6 +197,19 @@ TL_INLINE float tl_sigmoid_float32(float x) {
   float r = tl_exp_reduce(a, 2 * 127, &bits);
   float e = tl_exp_scale(tl_exp_tail(r), bits);
   return (x < 0 ? e : 1) / (1 + e);
+}
+
+/* 1.6 units.  In double from e on, which is no subnormal there; below -112 the result is 0. */
+TL_INLINE float tl_silu_float32(float x) {
+  uint32_t bits;
+  float a = -fabsf(x);
+  a = a < -112 ? -112 : a;
+  float tail = tl_exp_tail(tl_exp_reduce(a, 2 * 127, &bits));
+  float scale = tl_float32_of_bits((bits >> 1) << 23);
+  double e = TL_FMAF(scale, tail, scale);
+  e *= (double)tl_float32_of_bits((bits - (bits >> 1)) << 23);
+  e = x < -112 ? 0 : e;
+  return (float)((x < 0 ? x * e : x) / (1 + e));
 }
 
 /* 2.0 units: (1 - e^-2|x|) / (1 + e^-2|x|), which is 1 from 9.02 on. */

@@ -18,10 +18,9 @@ TL_INLINE double combine(const double *lane) {
   return sum[0];
 }
 
-/* The blocks are those in which elements come that are computed on the way (TL_BLOCK), so that the
- * bits are the same.  A lane adds at most 64 values before it is combined: the rounding error stays
- * that of pairwise summation, and sums of blocks are compensated (Neumaier, 1974). */
-enum { SUM_BLOCK = 64 * TL_LANES };
+/* A lane adds at most 16 values before it is combined, as NumPy's do: the rounding error stays that
+ * of pairwise summation, and sums of blocks are compensated (Neumaier, 1974). */
+enum { SUM_BLOCK = 16 * TL_LANES };
 
 #define SUM(T)                                                                             \
   TL_INLINE double sum_block_##T(const T *x, size_t n) {                                   \
