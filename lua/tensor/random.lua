@@ -138,8 +138,8 @@ local function bernoulli(p, options, ...)
   return like("bernoulli", tensor.rand, p, options):le(p):to(p.dtype)
 end
 
--- Without replacement: the weights divided by exponential numbers, in descending order, come as they
--- would if drawn one by one (Efraimidis and Spirakis, 2006).
+-- Without replacement: the weights divided by exponential numbers, in descending order, come as
+-- they would if drawn one by one (Efraimidis and Spirakis, 2006).
 local function multinomial(weights, n, replacement, options, ...)
   arguments.count("multinomial", 4, ...)
   check("multinomial", weights)

@@ -317,7 +317,7 @@ return {
    example = "tensor{1, 2}:tile(2, 2)",
    value = "tensor([[1., 2., 1., 2.],\n        [1., 2., 1., 2.]])"},
   {"repeat_interleave", repeat_interleave,
-   doc = "repeat_interleave(x, n [, dim]): each element n times (waits where n is a tensor of counts)",
+   doc = "repeat_interleave(x, n [, dim]): each element n times (waits where n is a tensor)",
    example = "tensor{1, 2}:repeat_interleave(2)", value = "tensor([1., 1., 2., 2.])"},
   {"tril", tril, doc = "tril(x, k = 0): a copy of matrices with zeros above the k-th diagonal",
    example = "tensor.ones(2, 2):tril()", value = "tensor([[1., 0.],\n        [1., 1.]])"},

@@ -14,7 +14,7 @@ typedef struct tl_pool {
   tl_backend *backend;
   pthread_mutex_t lock;
   struct tl_pool_buffer *free[TL_POOL_CLASSES]; /* stacks: the last one given is taken first */
-  uint64_t touched[TL_POOL_CLASSES];            /* `clock` when it was last taken from or given to */
+  uint64_t touched[TL_POOL_CLASSES];            /* `clock` when last taken from or given to */
   uint64_t clock;                               /* counts both */
   size_t used, cached, peak;                    /* bytes; peak: the most of both together */
 } tl_pool;

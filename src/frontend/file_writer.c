@@ -1,8 +1,8 @@
 /* Writers: see files.h.
  *
  * A writer writes a temporary file in the folder of the one it is for.  The file is made with the
- * first byte, when the script's part already knows that the writer is to be closed.  What is written
- * between begin() and finish() is a member: it is counted, summed, and deflated on request. */
+ * first byte, when the script's part already knows that the writer is to be closed.  What is
+ * written between begin() and finish() is a member: counted, summed, and deflated on request. */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include <errno.h>
 #include <fcntl.h>

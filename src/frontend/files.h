@@ -22,8 +22,8 @@ enum {
   TL_FILE_PIECE = 1 << 24,  /* bytes moved before Ctrl-C is looked for */
 };
 
-/* Pushes a userdata of `bytes` zeros with `values` user values.  The first call for `name` makes its
- * metatable, with methods that get the upvalues of the calling function. */
+/* Pushes a userdata of `bytes` zeros with `values` user values.  The first call for `name` makes
+ * its metatable, with methods that get the upvalues of the calling function. */
 void *tl_file_push(lua_State *L, size_t bytes, int values, const char *name,
                    const luaL_Reg *methods, lua_CFunction close);
 

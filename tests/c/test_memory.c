@@ -1,6 +1,6 @@
 /* Every allocation in the frontend's path is failed in turn: each time there is an error (or none,
- * where a retry succeeds), nothing leaks, and a later run works.  The linker sends the program's own
- * allocations here (--wrap); Lua's go through an allocator that wraps the program's. */
+ * where a retry succeeds), nothing leaks, and a later run works.  The linker sends the program's
+ * own allocations here (--wrap); Lua's go through an allocator that wraps the program's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>

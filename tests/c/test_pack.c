@@ -1,5 +1,5 @@
-/* Packing and unpacking against plain loops: every size of element, every instruction set that this
- * machine has, grids of all kinds and sizes.  Nothing but the grid's elements is read or written. */
+/* Packing and unpacking against plain loops: every size of element, every instruction set that
+ * this machine has, grids of all kinds and sizes.  Nothing but the grid's elements is touched. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -358,8 +358,8 @@ function TestRepeated:test_values()
     local n = math.random(0, 4)
     cases:add("repeat_interleave", {input}, ("np.repeat(x, %d)"):format(n), x:repeat_interleave(n))
     local counts = tensor.arange(0, x:numel() - 1):to("int64") % (n + 1)
-    cases:add("repeat_interleave by counts", {input}, ("np.repeat(x, np.arange(x.size) %% %d)"):format(
-      n + 1), x:repeat_interleave(counts))
+    local by_counts = ("np.repeat(x, np.arange(x.size) %% %d)"):format(n + 1)
+    cases:add("repeat_interleave by counts", {input}, by_counts, x:repeat_interleave(counts))
     if #shape > 0 then
       local dim = math.random(#shape)
       cases:add("repeat_interleave along", {input}, ("np.repeat(x, %d, %d)"):format(n, dim - 1),

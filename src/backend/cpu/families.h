@@ -38,8 +38,8 @@ static inline void tl_chunk_range(int64_t numel, uint32_t chunks, uint32_t chunk
 bool tl_operand_is_contiguous(const tl_operand *operand);
 
 /* Elements first .. first+count-1 of an operand, in row-major order, to or from contiguous memory
- * of another dtype; at most TL_BLOCK of them when it is another.  `streams`: past the caches, into a
- * contiguous operand of the same dtype or a tile of one. */
+ * of another dtype.  `streams`: past the caches, into a contiguous operand of the same dtype or a
+ * tile of one. */
 void tl_load_block(const tl_cpu *cpu, void *to, tl_dtype dtype, const tl_operand *from,
                    int64_t first, int64_t count);
 void tl_store_block(const tl_cpu *cpu, const tl_operand *to, int64_t first, int64_t count,

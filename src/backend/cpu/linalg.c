@@ -133,7 +133,8 @@ void tl_problem_store(const tl_problem *p, int number, const void *from) {
   operand.shape = shape;
   operand.stride = stride;
   operand.offset += p->index * rows * columns;
-  if (rows * columns > 0) tl_store_block(p->cpu, &operand, 0, rows * columns, from, p->dtype, false);
+  if (rows * columns == 0) return;
+  tl_store_block(p->cpu, &operand, 0, rows * columns, from, p->dtype, false);
 }
 
 /* ---- running ---- */

@@ -66,8 +66,8 @@ static inline double tl_lapack_get(tl_dtype dtype, const void *address) {
   return tl_dtype_load(dtype, address).real;
 }
 static inline void tl_lapack_set(tl_dtype dtype, void *address, double value) {
-  tl_dtype_store(dtype, address,
-                 tl_scalar_convert((tl_scalar){.real = value}, TL_float64, tl_dtype_compute(dtype)));
+  tl_scalar real = {.real = value};
+  tl_dtype_store(dtype, address, tl_scalar_convert(real, TL_float64, tl_dtype_compute(dtype)));
 }
 
 static inline lapack_int tl_lapack_least(lapack_int a, lapack_int b) { return a < b ? a : b; }

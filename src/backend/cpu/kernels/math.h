@@ -119,8 +119,8 @@ TL_INLINE float tl_hypot_float32(float x, float y) {
  * The polynomials are minimax, by Remez exchange in 120-bit arithmetic; the coefficients were
  * rounded one by one from the lowest, the others refitted.  The methods are those of Cody and Waite
  * (Software Manual for the Elementary Functions, 1980), of Tang's papers in ACM TOMS and of fdlibm.
- * The largest errors, in units in the last place of the exact result, are over all 2^32 floats, with
- * fma but for tanh; for pow over 12 million pairs.
+ * The largest errors, in units in the last place of the exact result, are over all 2^32 floats,
+ * with fma but for tanh; for pow over 12 million pairs.
  *
  * Comparisons are written so that nan takes the arm that yields nan. */
 

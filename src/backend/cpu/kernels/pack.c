@@ -25,7 +25,9 @@ TL_INLINE void copy_run(void *to, const void *from, size_t bytes) {
 /* What is written already becomes `count` copies of it, one behind the other. */
 static void repeat(char *out, size_t bytes, size_t count) {
   size_t whole = bytes * count, done = bytes;
-  for (; done < whole; done *= 2) memcpy(out + done, out, done < whole - done ? done : whole - done);
+  for (; done < whole; done *= 2) {
+    memcpy(out + done, out, done < whole - done ? done : whole - done);
+  }
 }
 
 /* Vectors of 16 bytes: `at` picks the lower or the upper halves of a and b, and their elements
