@@ -18,11 +18,11 @@ TL_INLINE double combine(const double *lane) {
   return sum[0];
 }
 
-/* A lane adds at most 16 values before it is combined, as NumPy's do: the rounding error stays that
- * of pairwise summation, and sums of blocks are compensated (Neumaier, 1974). */
-enum { SUM_BLOCK = 16 * TL_LANES };
-
-#define SUM(T)                                                                             \
+/* A lane adds at most `most` values before it is combined: 16 doubles, as NumPy does, so that the
+ * rounding error stays that of pairwise summation; floats, which double precision holds exactly, may
+ * be more.  Sums of blocks are compensated (Neumaier, 1974). */
+#define SUM(T, most)                                                                       \
+  enum { BLOCK_##T = most * TL_LANES };                                                    \
   TL_INLINE double sum_block_##T(const T *x, size_t n) {                                   \
     double lane[TL_LANES] = {0};                                                           \
     size_t i = 0;                                                                          \
@@ -35,8 +35,8 @@ enum { SUM_BLOCK = 16 * TL_LANES };
   static tl_scalar sum_##T(const void *in, size_t n) {                                     \
     const T *x = in;                                                                       \
     double sum = 0, lost = 0;                                                              \
-    for (size_t at = 0; at < n; at += SUM_BLOCK) {                                         \
-      double block = sum_block_##T(x + at, n - at < SUM_BLOCK ? n - at : SUM_BLOCK);       \
+    for (size_t at = 0; at < n; at += BLOCK_##T) {                                         \
+      double block = sum_block_##T(x + at, n - at < BLOCK_##T ? n - at : BLOCK_##T);       \
       double next = sum + block;                                                           \
       lost += fabs(sum) >= fabs(block) ? (sum - next) + block : (block - next) + sum;      \
       sum = next;                                                                          \
@@ -61,8 +61,8 @@ enum { SUM_BLOCK = 16 * TL_LANES };
   static tl_scalar prod_##T(const void *in, size_t n) {                                    \
     const T *x = in;                                                                       \
     double product = 1;                                                                    \
-    for (size_t at = 0; at < n; at += SUM_BLOCK) {                                         \
-      product *= prod_block_##T(x + at, n - at < SUM_BLOCK ? n - at : SUM_BLOCK);          \
+    for (size_t at = 0; at < n; at += BLOCK_##T) {                                         \
+      product *= prod_block_##T(x + at, n - at < BLOCK_##T ? n - at : BLOCK_##T);          \
     }                                                                                      \
     return (tl_scalar){.real = product};                                                   \
   }                                                                                        \
@@ -147,8 +147,8 @@ static size_t differing_integers(const int64_t *x, const int64_t *y, size_t n) {
   return count;
 }
 
-SUM(float)
-SUM(double)
+SUM(float, 64)
+SUM(double, 16)
 EXTREME(max, float, >, lane)
 EXTREME(max, double, >, lane)
 EXTREME(min, float, <, v)
