@@ -4,12 +4,11 @@
 -- column, and lines break where the columns fill `linewidth`. A tensor with more elements than
 -- `threshold` is summarised: only its edges are read, so its size costs nothing.
 
+local _, internal = ...
 local M = {}
 
 -- The print options, read at every call. `sci_mode`: true, false, or nil for PyTorch's choice.
 M.options = {precision = 4, threshold = 1000, edgeitems = 3, linewidth = 80, sci_mode = nil}
-
-local FLOATING = {float16 = true, bfloat16 = true, float32 = true, float64 = true}
 
 local DEFAULT = "float32" -- goes without saying
 
@@ -135,7 +134,7 @@ local function lay_values(t, shape, indent, options)
 
   local values = flatten(summarise and read_edges(t, shape, edge) or t:totable(), {})
   local write, width
-  if FLOATING[t.dtype] then
+  if internal.compute(t.dtype) ~= "int64" then
     write, width = choose_float(values, options)
   else
     write, width = choose_exact(values, t.dtype)

@@ -33,8 +33,6 @@ local function broadcasts_to(shape, to)
   return true
 end
 
-local HALF = {float16 = true, bfloat16 = true}
-
 local function add_product(name, x, a, b, ...)
   check(name, x, a, b)
   local beta, alpha = factors(name, ...)
@@ -48,12 +46,12 @@ local function add_product(name, x, a, b, ...)
   if not broadcasts_to(x.shape, size) then
     fail("%s: cannot add %dx%d to size %s", name, size[1], size[2], size_text(x))
   end
-  local dtype = a.dtype
-  if HALF[dtype] then x, a, b = x:to "float32", a:to "float32", b:to "float32" end -- rounded once
+  local dtype, compute = a.dtype, internal.compute(a.dtype)
+  if compute ~= "int64" then x, a, b = x:to(compute), a:to(compute), b:to(compute) end
   local sum = a:mm(b)
   if alpha ~= 1 then sum = sum * alpha end
   if beta ~= 0 then sum = (beta == 1 and x or x * beta) + sum end -- else even where x is nan
-  return sum:to(dtype)
+  return sum:to(dtype) -- rounded once
 end
 
 local function addmm(...) return add_product("addmm", ...) end

@@ -5,7 +5,7 @@ local tensor, check = internal.tensor, internal.check
 local arguments = internal.require "tensor.arguments"
 local fail, number = arguments.fail, arguments.number
 
-local FLOATING = {float16 = true, bfloat16 = true, float32 = true, float64 = true}
+local function is_floating(dtype) return internal.compute(dtype) ~= "int64" end
 
 -- The options for rand(), drawn in this dtype, and the dtype that was asked for.
 local function pass_on(name, options, dtype)
@@ -18,11 +18,10 @@ local function pass_on(name, options, dtype)
   return passed, options and options.dtype
 end
 
--- Random numbers in the size of x; a floating-point dtype other than x's for integers.
+-- Random numbers in the size of x, and in its dtype unless it is one of integers.
 local function like(name, draw, x, options)
   local passed, asked = pass_on(name, options)
-  local dtype = asked or x.dtype
-  passed.dtype = FLOATING[dtype] and dtype or "float32"
+  passed.dtype = asked or is_floating(x.dtype) and x.dtype or "float32"
   return draw(x.shape, passed)
 end
 
@@ -132,7 +131,7 @@ end
 local function bernoulli(p, options, ...)
   check("bernoulli", p)
   arguments.count("bernoulli", 2, ...)
-  if not FLOATING[p.dtype] then
+  if not is_floating(p.dtype) then
     fail("bernoulli: wants probabilities of a floating-point dtype, not %s", p.dtype)
   end
   return like("bernoulli", tensor.rand, p, options):le(p):to(p.dtype)
@@ -145,7 +144,7 @@ local function multinomial(weights, n, replacement, options, ...)
   check("multinomial", weights)
   n = arguments.integer("multinomial", 2, n)
   local ndim, shape = weights.ndim, weights.shape
-  if ndim < 1 or ndim > 2 or not FLOATING[weights.dtype] then
+  if ndim < 1 or ndim > 2 or not is_floating(weights.dtype) then
     fail("multinomial: wants weights in one or two dimensions of a floating-point dtype, not %s of "
          .. "size %s", weights.dtype, arguments.shape_text(shape))
   end

@@ -25,14 +25,11 @@ local function options_of(name, given, usual)
   return options
 end
 
-local HALF = {float16 = true, bfloat16 = true}
-
 -- x in a dtype that several steps can be computed in, and that of the result.
 local function widened(x)
-  local dtype = x.dtype
-  if HALF[dtype] then return x:to "float32", dtype end
-  if dtype == "float32" or dtype == "float64" then return x, dtype end
-  return x:to "float32", "float32"
+  local dtype, compute = x.dtype, internal.compute(x.dtype)
+  if compute == "int64" then return x:to "float32", "float32" end
+  return x:to(compute), dtype
 end
 
 -- How many elements make one, of a reduction from x to a result.

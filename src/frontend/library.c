@@ -108,6 +108,13 @@ static int promote(lua_State *L) {
   return 1;
 }
 
+/* compute(dtype): the dtype in which it is computed, "int64" unless it is a floating-point one. */
+static int compute(lua_State *L) {
+  tl_dtype dtype = (tl_dtype)tl_dtype_find(luaL_checkstring(L, 1));
+  lua_pushstring(L, tl_dtype_name(tl_dtype_compute(dtype)));
+  return 1;
+}
+
 /* tensor{...}: the library is the first argument of its own __call. */
 static int call(lua_State *L) {
   lua_remove(L, 1);
@@ -134,7 +141,8 @@ int luaopen_tensor(lua_State *L) {
       {"measure", tl_control_measure}, {"fail", fail},
       {"check", check},                {"require", preload},
       {"kind", kind},                  {"promote", promote},
-      {"empty", tl_range_empty},       {NULL, NULL}};
+      {"compute", compute},            {"empty", tl_range_empty},
+      {NULL, NULL}};
   enum {
     COUNT = sizeof methods / sizeof methods[0],
     FUNCTIONS = sizeof functions / sizeof functions[0],

@@ -264,6 +264,8 @@ function TestGenerators:test_refused()
   raises("zeros: unknown option 'generator': dtype or device", tensor.zeros, 2, {generator = g})
   raises("set_state: argument 2 is not the state of a generator", g.set_state, g, "x")
   raises("rand: wants a floating-point dtype, not int64", tensor.rand, 2, {dtype = "int64"})
+  raises("rand_like: rand: wants a floating-point dtype, not int8", tensor.rand_like,
+         tensor.ones(2), {dtype = "int8"})
   lu.assertErrorMsgContains("rand", tensor.compile(function()
     return tensor.rand(2, {generator = g})
   end))
