@@ -165,14 +165,7 @@ void tl_enqueue_along(lua_State *L, tl_op op, const tl_along_view *along,
   for (int i = 0; i <= count; i++) {
     operands[i] = tl_operand_of(tensors[i], &views[i], i < count ? TL_WRITE | TL_WHOLE : TL_READ);
   }
-  tl_draft draft = {
-      .op = op,
-      .noperands = count + 1,
-      .operands = operands,
-      .parameters = parameters,
-      .parameters_size = parameters_size,
-  };
-  tl_enqueue(L, &draft);
+  tl_enqueue(L, op, count + 1, operands, parameters, parameters_size);
 }
 
 void tl_enqueue_located(lua_State *L, tl_op op, const tl_along_view *along, bool dropped) {

@@ -40,14 +40,7 @@ static tl_tensor *enqueue_count(lua_State *L, tl_op op, tl_dtype dtype, int ndim
   tl_operand operands[3] = {tl_operand_of(out, &view, TL_WRITE | TL_WHOLE),
                             tl_operand_of(x, &x->view, TL_READ)};
   if (other) operands[2] = tl_operand_of(other, &other->view, TL_READ);
-  tl_draft draft = {
-      .op = op,
-      .noperands = other ? 3 : 2,
-      .operands = operands,
-      .parameters = parameters,
-      .parameters_size = sizeof *parameters,
-  };
-  tl_enqueue(L, &draft);
+  tl_enqueue(L, op, other ? 3 : 2, operands, parameters, sizeof *parameters);
   return out;
 }
 
@@ -186,8 +179,7 @@ static int groups(lua_State *L, tl_op op) {
   for (int i = 0; i < 4; i++) operands[i] = tl_operand_of(made[i], &views[i], TL_WRITE | TL_WHOLE);
   operands[4] = tl_operand_of(sorted, &sorted->view, TL_READ);
   if (places) operands[5] = tl_operand_of(places, &places->view, TL_READ);
-  tl_draft draft = {.op = op, .noperands = places ? 6 : 5, .operands = operands};
-  tl_enqueue(L, &draft);
+  tl_enqueue(L, op, places ? 6 : 5, operands, NULL, 0);
   int64_t number = *(const int64_t *)tl_tensor_read(L, made[3], name);
 
   tl_view_make_like(&as_x, TL_int64, &x->view);

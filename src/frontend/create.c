@@ -112,9 +112,8 @@ static int filled(lua_State *L, tl_op op, int value) {
   tl_view view;
   tl_options options = tl_check_options(L, tl_ops[op].name);
   tl_check_shape(L, 1, tl_ops[op].name, options.dtype, &view);
-  tl_scalar scalar = tl_scalar_convert((tl_scalar){.integer = value}, TL_int64,
-                                       tl_dtype_compute(options.dtype));
-  tl_enqueue_fill(L, op, tl_tensor_new(L, &view, tl_ops[op].name), true, scalar);
+  tl_enqueue_fill(L, op, tl_tensor_new(L, &view, tl_ops[op].name), true,
+                  tl_scalar_integer(value, options.dtype));
   return 1;
 }
 
@@ -142,8 +141,6 @@ static int eye(lua_State *L) {
   tl_view view;
   tl_check_shape(L, 1, "eye", options.dtype, &view);
   tl_tensor *out = tl_tensor_new(L, &view, "eye");
-  tl_scalar one = tl_scalar_convert((tl_scalar){.integer = 1}, TL_int64,
-                                    tl_dtype_compute(options.dtype));
   tl_enqueue_fill(L, TL_OP_eye, out, true, (tl_scalar){0});
   int64_t rows = view.shape[0], columns = view.shape[1];
   tl_view diagonal = {
@@ -152,7 +149,8 @@ static int eye(lua_State *L) {
       .shape = {rows < columns ? rows : columns},
       .stride = {columns + 1},
   };
-  tl_enqueue_fill(L, TL_OP_eye, tl_tensor_alias(L, out, &diagonal), false, one);
+  tl_enqueue_fill(L, TL_OP_eye, tl_tensor_alias(L, out, &diagonal), false,
+                  tl_scalar_integer(1, options.dtype));
   lua_pop(L, 1);
   return 1;
 }
@@ -163,14 +161,7 @@ static const tl_tensor *generate(lua_State *L, tl_op op, const tl_view *view,
                                  const tl_generate *parameters) {
   tl_tensor *out = tl_tensor_new(L, view, tl_ops[op].name);
   tl_operand operand = tl_operand_of(out, &out->view, TL_WRITE | TL_WHOLE);
-  tl_draft draft = {
-      .op = op,
-      .noperands = 1,
-      .operands = &operand,
-      .parameters = parameters,
-      .parameters_size = sizeof *parameters,
-  };
-  tl_enqueue(L, &draft);
+  tl_enqueue(L, op, 1, &operand, parameters, sizeof *parameters);
   return out;
 }
 

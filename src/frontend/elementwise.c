@@ -85,6 +85,7 @@ static void infer_dtypes(lua_State *L, tl_operation *o) {
     tl_fail(L, "%s: bools have no such result: use %s, or convert with :to()", o->name,
             o->op == TL_OP_neg ? "logical_not" : "logical_xor");
   }
+  if (met == TL_bool && o->op == TL_OP_bitwise_not) o->op = TL_OP_logical_not;
   if (kind == TL_REAL && !tl_dtype_is_floating(met)) met = TL_float32;
   o->compute = tl_dtype_compute(met);
   o->result = kind == TL_TEST ? TL_bool : met;
@@ -113,15 +114,6 @@ static void infer_size(lua_State *L, const tl_operation *o, tl_view *view) {
   if (status != TL_OK) tl_raise(L, &error);
 }
 
-/* A number where a step takes tensors only: 0-dimensional, to be broadcast. */
-static const tl_tensor *push_number(lua_State *L, const tl_operation *o, int i) {
-  tl_view view;
-  tl_view_make(&view, o->compute, 0, NULL, NULL);
-  tl_tensor *tensor = tl_tensor_new(L, &view, o->name);
-  tl_enqueue_fill(L, TL_OP_full, tensor, true, tl_check_scalar(L, i + 1, o->name, o->compute));
-  return tensor;
-}
-
 /* out = the operator over the operands. */
 static void enqueue(lua_State *L, const tl_operation *o, tl_tensor *out, bool fresh) {
   tl_step step = {.op = (uint16_t)o->op, .a = TL_IMMEDIATE, .b = TL_IMMEDIATE, .c = TL_IMMEDIATE};
@@ -130,7 +122,7 @@ static void enqueue(lua_State *L, const tl_operation *o, tl_tensor *out, bool fr
   int ninputs = 0;
   for (int i = 0; i < o->noperands; i++) {
     const tl_tensor *tensor = o->tensors[i];
-    if (!tensor && o->noperands > 2) tensor = push_number(L, o, i);
+    if (!tensor && o->noperands > 2) tensor = tl_enqueue_number(L, i + 1, o->name, o->compute);
     if (tensor) {
       *registers[i] = (uint8_t)ninputs;
       inputs[ninputs++] = tensor;
@@ -153,7 +145,6 @@ static int apply(lua_State *L, tl_op op) {
   if (o.noperands > 1 || !lua_rawequal(L, 1, 2)) tl_check_count(L, o.noperands, o.name);
   if (op == TL_OP_where) read_condition(L, &o);
   infer_dtypes(L, &o);
-  if (op == TL_OP_bitwise_not && o.result == TL_bool) o.op = TL_OP_logical_not;
   if (leaves_alone(&o)) {
     tl_enqueue_copy(L, op, o.tensors[0], o.result);
     return 1;
@@ -186,7 +177,6 @@ static int apply_in_place(lua_State *L, tl_op op, const char *name) {
     tl_fail(L, "%s: cannot broadcast %s to the size of the tensor written, %s", name,
             tl_view_shape_text(other, text_other), tl_view_shape_text(&out->view, text_out));
   }
-  if (op == TL_OP_bitwise_not && own == TL_bool) o.op = TL_OP_logical_not;
   if (!leaves_alone(&o)) enqueue(L, &o, out, false);
   lua_settop(L, 1);
   return 1;

@@ -3,6 +3,7 @@
 #include <stdalign.h>
 #include <string.h>
 
+#include "frontend/arguments.h"
 #include "frontend/interrupt.h"
 #include "frontend/trace.h"
 
@@ -20,29 +21,36 @@ void tl_check_unfolded(lua_State *L, tl_op op, const tl_view *view) {
 }
 
 /* An operand that is read as well is written here and there: then it is the caller's to check. */
-static void check_written(lua_State *L, const tl_draft *draft) {
-  const tl_operand *out = &draft->operands[0];
+static void check_written(lua_State *L, tl_op op, const tl_operand *out) {
   if (!(out->access & TL_WRITE) || (out->access & (TL_FRESH | TL_READ))) return;
   tl_view view = {.ndim = out->ndim};
   for (int d = 0; d < out->ndim; d++) {
     view.shape[d] = out->shape[d];
     view.stride[d] = out->stride[d];
   }
-  tl_check_unfolded(L, draft->op, &view);
+  tl_check_unfolded(L, op, &view);
 }
 
-void tl_enqueue(lua_State *L, tl_draft *draft) {
+void tl_enqueue(lua_State *L, tl_op op, int noperands, const tl_operand *operands,
+                const void *parameters, size_t parameters_size) {
   tl_context *context = tl_context_of(L);
   tl_error error;
+  tl_draft draft = {
+      .op = op,
+      .noperands = noperands,
+      .operands = operands,
+      .parameters = parameters,
+      .parameters_size = parameters_size,
+  };
   if (tl_interrupt_pending()) tl_interrupt_raise(L); /* a coroutine has no hook of its own */
-  for (int i = 0; i < draft->noperands; i++) check_open(L, draft->op, draft->operands[i].storage);
-  check_written(L, draft);
-  tl_context_source(L, context, &draft->source, &draft->line);
+  for (int i = 0; i < noperands; i++) check_open(L, op, operands[i].storage);
+  check_written(L, op, &operands[0]);
+  tl_context_source(L, context, &draft.source, &draft.line);
   if (context->trace && tl_trace_is_active(context)) {
-    tl_trace_enqueue(L, context, draft);
+    tl_trace_enqueue(L, context, &draft);
     return;
   }
-  if (tl_engine_submit(context->engine, draft, &error) != TL_OK) tl_raise(L, &error);
+  if (tl_engine_submit(context->engine, &draft, &error) != TL_OK) tl_raise(L, &error);
 }
 
 tl_operand tl_operand_of(const tl_tensor *tensor, const tl_view *view, int access) {
@@ -119,14 +127,8 @@ void tl_enqueue_step(lua_State *L, tl_op op, tl_tensor *out, bool fresh, tl_dtyp
   program->noutputs = 1;
   program->outputs[0] = step ? step->out : 0;
   if (step) memcpy(buffer + sizeof *program, step, sizeof *step);
-  tl_draft draft = {
-      .op = op,
-      .noperands = nviews,
-      .operands = operands,
-      .parameters = program,
-      .parameters_size = sizeof *program + (step ? sizeof *step : 0),
-  };
-  tl_enqueue(L, &draft);
+  size_t size = sizeof *program + (step ? sizeof *step : 0);
+  tl_enqueue(L, op, nviews, operands, program, size);
 }
 
 tl_dtype tl_copy_dtype(tl_dtype from, tl_dtype to) {
@@ -160,4 +162,13 @@ tl_tensor *tl_enqueue_truth(lua_State *L, tl_op op, const tl_tensor *tensor) {
   tl_dtype compute = tl_dtype_compute((tl_dtype)tensor->view.dtype);
   tl_enqueue_step(L, TL_OP_ne, out, true, compute, &step, 1, &tensor);
   return out;
+}
+
+tl_tensor *tl_enqueue_number(lua_State *L, int index, const char *name, tl_dtype dtype) {
+  tl_view view;
+  tl_scalar number = tl_check_scalar(L, index, name, dtype);
+  tl_view_make(&view, dtype, 0, NULL, NULL);
+  tl_tensor *tensor = tl_tensor_new(L, &view, name);
+  tl_enqueue_fill(L, TL_OP_full, tensor, true, number);
+  return tensor;
 }

@@ -5,8 +5,9 @@
 #include "frontend/tensor.h"
 #include "tensor/program.h"
 
-/* Submits a draft whose source line is filled in here; raises what goes wrong. */
-void tl_enqueue(lua_State *L, tl_draft *draft);
+/* Submits a command, whose source line is filled in here; raises what goes wrong. */
+void tl_enqueue(lua_State *L, tl_op op, int noperands, const tl_operand *operands,
+                const void *parameters, size_t parameters_size);
 
 /* Raises when two elements of a view that is to be written are one in memory: it was expanded, or
  * has windows that overlap. */
@@ -32,5 +33,9 @@ tl_tensor *tl_enqueue_truth(lua_State *L, tl_op op, const tl_tensor *tensor);
 
 /* Every element of out becomes `value`, of the dtype in which out is computed. */
 void tl_enqueue_fill(lua_State *L, tl_op op, tl_tensor *out, bool fresh, tl_scalar value);
+
+/* Pushes a 0-dimensional tensor of the number or boolean at a stack index, for the function
+ * `name`. */
+tl_tensor *tl_enqueue_number(lua_State *L, int index, const char *name, tl_dtype dtype);
 
 #endif

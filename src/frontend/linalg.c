@@ -144,14 +144,7 @@ static int submit(lua_State *L, tl_call *call) {
     int access = i < call->nresults ? TL_WRITE | TL_WHOLE : TL_READ;
     operands[i] = tl_operand_of(call->tensors[i], &call->views[i], access);
   }
-  tl_draft draft = {
-      .op = call->op,
-      .noperands = call->noperands,
-      .operands = operands,
-      .parameters = &call->parameters,
-      .parameters_size = sizeof call->parameters,
-  };
-  tl_enqueue(L, &draft);
+  tl_enqueue(L, call->op, call->noperands, operands, &call->parameters, sizeof call->parameters);
   return call->nresults;
 }
 

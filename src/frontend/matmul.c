@@ -52,8 +52,7 @@ static int product(lua_State *L, tl_op op, const tl_view *out, const tl_view *ba
   }
   tl_operand operands[] = {tl_operand_of(result, &c, TL_WRITE | TL_WHOLE),
                            tl_operand_of(x, &a, TL_READ), tl_operand_of(y, &b, TL_READ)};
-  tl_draft draft = {.op = op, .noperands = 3, .operands = operands};
-  tl_enqueue(L, &draft);
+  tl_enqueue(L, op, 3, operands, NULL, 0);
   lua_settop(L, top);
   return 1;
 }

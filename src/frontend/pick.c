@@ -19,19 +19,9 @@ const tl_tensor *tl_as_dtype(lua_State *L, const tl_tensor *value, tl_dtype dtyp
   return (tl_dtype)value->view.dtype == dtype ? value : tl_enqueue_copy(L, TL_OP_to, value, dtype);
 }
 
-/* Pushes a 0-dimensional tensor of the number or boolean at a stack index. */
-static const tl_tensor *push_number(lua_State *L, int index, const char *name, tl_dtype dtype) {
-  tl_view view;
-  tl_scalar number = tl_check_scalar(L, index, name, dtype);
-  tl_view_make(&view, dtype, 0, NULL, NULL);
-  tl_tensor *tensor = tl_tensor_new(L, &view, name);
-  tl_enqueue_fill(L, TL_OP_full, tensor, true, number);
-  return tensor;
-}
-
 const tl_tensor *tl_check_value(lua_State *L, int index, const char *name, tl_dtype dtype) {
   if (lua_type(L, index) == LUA_TNUMBER || lua_type(L, index) == LUA_TBOOLEAN) {
-    return push_number(L, index, name, dtype);
+    return tl_enqueue_number(L, index, name, dtype);
   }
   if (!tl_tensor_test(L, index)) {
     tl_fail(L, "%s: argument %d must be a number or a tensor, not %s", name, index,
@@ -116,18 +106,6 @@ static int merge(int nviews, tl_view *views, const int *first, int ndim) {
 
 enum { SCATTERED = TL_READ | TL_WRITE }; /* written here and there */
 
-static void submit(lua_State *L, tl_op op, const tl_index *parameters, int noperands,
-                   const tl_operand *operands) {
-  tl_draft draft = {
-      .op = op,
-      .noperands = noperands,
-      .operands = operands,
-      .parameters = parameters,
-      .parameters_size = sizeof *parameters,
-  };
-  tl_enqueue(L, &draft);
-}
-
 /* Pushes a contiguous tensor of its own. */
 static tl_tensor *push_result(lua_State *L, const char *name, tl_dtype dtype, int ndim,
                               const int64_t *shape) {
@@ -158,7 +136,7 @@ static void enqueue(lua_State *L, tl_op op, const tl_pick *pick, tl_index_mode m
   }
   tl_index parameters = pick->parameters;
   parameters.mode = (uint8_t)mode;
-  submit(L, op, &parameters, noperands, operands);
+  tl_enqueue(L, op, noperands, operands, &parameters, sizeof parameters);
 }
 
 tl_tensor *tl_pick_gather(lua_State *L, tl_op op, const tl_pick *pick) {
@@ -196,7 +174,7 @@ static tl_tensor *push_starts(lua_State *L, tl_op op, const tl_tensor *mask, int
   tl_operand operands[] = {tl_operand_of(starts, &view, TL_WRITE | TL_WHOLE | TL_FRESH),
                            tl_operand_of(mask, &mask->view, TL_READ)};
   tl_index parameters = {.mode = TL_LOCATE, .block = block};
-  submit(L, op, &parameters, 2, operands);
+  tl_enqueue(L, op, 2, operands, &parameters, sizeof parameters);
   return starts;
 }
 
@@ -220,7 +198,7 @@ tl_tensor *tl_mask_nonzero(lua_State *L, tl_op op, const tl_tensor *mask) {
                            tl_operand_of(mask, &mask->view, TL_READ),
                            tl_operand_of(starts, &starts->view, TL_READ)};
   tl_index parameters = {.mode = TL_COORDINATES, .block = block};
-  submit(L, op, &parameters, 3, operands);
+  tl_enqueue(L, op, 3, operands, &parameters, sizeof parameters);
   return out;
 }
 
@@ -254,7 +232,7 @@ static void move_true(lua_State *L, tl_op op, tl_index_mode mode, const tl_tenso
   tl_index parameters = {.mode = (uint8_t)mode,
                          .block = block_for(&mask->view, &tensor->view),
                          .exactly = exactly};
-  submit(L, op, &parameters, 4, operands);
+  tl_enqueue(L, op, 4, operands, &parameters, sizeof parameters);
 }
 
 /* The shape of what is picked, were `count` elements of the mask true. */

@@ -10,8 +10,7 @@
 static int push_empty(lua_State *L, const char *name, const tl_view *view) {
   tl_tensor *out = tl_tensor_new(L, view, name);
   tl_operand operand = tl_operand_of(out, &out->view, TL_WRITE | TL_WHOLE | TL_FRESH);
-  tl_draft draft = {.op = TL_OP_empty, .noperands = 1, .operands = &operand};
-  tl_enqueue(L, &draft);
+  tl_enqueue(L, TL_OP_empty, 1, &operand, NULL, 0);
   return 1;
 }
 
@@ -47,9 +46,8 @@ static void check_like(lua_State *L, const char *name, int arguments, tl_view *v
 static int like(lua_State *L, tl_op op, const char *name, int value) {
   tl_view view;
   check_like(L, name, 1, &view);
-  tl_scalar scalar = tl_scalar_convert((tl_scalar){.integer = value}, TL_int64,
-                                       tl_dtype_compute((tl_dtype)view.dtype));
-  tl_enqueue_fill(L, op, tl_tensor_new(L, &view, name), true, scalar);
+  tl_enqueue_fill(L, op, tl_tensor_new(L, &view, name), true,
+                  tl_scalar_integer(value, (tl_dtype)view.dtype));
   return 1;
 }
 
@@ -85,14 +83,7 @@ static tl_tensor *push_linspace(lua_State *L, const char *name, tl_dtype dtype, 
   tl_generate parameters = {.start.real = first};
   if (count > 1) parameters.step.real = (last - first) / (double)(count - 1);
   tl_operand operand = tl_operand_of(out, &out->view, TL_WRITE | TL_WHOLE | TL_FRESH);
-  tl_draft draft = {
-      .op = TL_OP_linspace,
-      .noperands = 1,
-      .operands = &operand,
-      .parameters = &parameters,
-      .parameters_size = sizeof parameters,
-  };
-  tl_enqueue(L, &draft);
+  tl_enqueue(L, TL_OP_linspace, 1, &operand, &parameters, sizeof parameters);
   if (count > 1) {
     tl_view_select(&view, 0, count - 1);
     tl_enqueue_fill(L, TL_OP_fill_, tl_tensor_alias(L, out, &view), false,

@@ -119,14 +119,7 @@ static double count_differing(lua_State *L, tl_op op, const tl_tensor *x, const 
   tl_operand operands[] = {tl_operand_of(count, &one, TL_WRITE | TL_WHOLE),
                            tl_operand_of(x, &expanded_x, TL_READ),
                            tl_operand_of(y, &expanded_y, TL_READ)};
-  tl_draft draft = {
-      .op = op,
-      .noperands = 3,
-      .operands = operands,
-      .parameters = parameters,
-      .parameters_size = sizeof *parameters,
-  };
-  tl_enqueue(L, &draft);
+  tl_enqueue(L, op, 3, operands, parameters, sizeof *parameters);
   return element(count, tl_tensor_read(L, count, name), 0).real;
 }
 

@@ -101,14 +101,7 @@ static int reduce(lua_State *L, tl_op op) {
   tl_reduce parameters = {.dims = in.ndim - kept, .count = count};
   tl_operand operands[] = {tl_operand_of(out, &result, TL_WRITE | TL_WHOLE),
                            tl_operand_of(x, &in, TL_READ)};
-  tl_draft draft = {
-      .op = op,
-      .noperands = 2,
-      .operands = operands,
-      .parameters = &parameters,
-      .parameters_size = sizeof parameters,
-  };
-  tl_enqueue(L, &draft);
+  tl_enqueue(L, op, 2, operands, &parameters, sizeof parameters);
   return 1;
 }
 

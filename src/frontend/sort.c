@@ -135,26 +135,14 @@ static int search(lua_State *L, tl_op op, tl_dtype dtype, const tl_tensor *sorte
   tl_operand operands[] = {tl_operand_of(out, &view, TL_WRITE | TL_WHOLE),
                            tl_operand_of(sorted, &searched, TL_READ),
                            tl_operand_of(values, &wanted, TL_READ)};
-  tl_draft draft = {
-      .op = op,
-      .noperands = 3,
-      .operands = operands,
-      .parameters = parameters,
-      .parameters_size = sizeof *parameters,
-  };
-  tl_enqueue(L, &draft);
+  tl_enqueue(L, op, 3, operands, parameters, sizeof *parameters);
   return 1;
 }
 
-/* A number as a tensor without dimensions. */
-static const tl_tensor *push_number(lua_State *L, int index, const char *name) {
-  tl_dtype dtype = lua_isinteger(L, index) ? TL_int64 : TL_float64;
-  tl_view view;
-  tl_scalar value = tl_check_scalar(L, index, name, dtype);
-  tl_view_make(&view, dtype, 0, NULL, NULL);
-  tl_tensor *number = tl_tensor_new(L, &view, name);
-  tl_enqueue_fill(L, TL_OP_full, number, true, value);
-  return number;
+/* Values to search for: a tensor, or a number as one without dimensions. */
+static const tl_tensor *check_values(lua_State *L, int index, const char *name) {
+  if (lua_type(L, index) != LUA_TNUMBER) return tl_tensor_check(L, index, name);
+  return tl_enqueue_number(L, index, name, lua_isinteger(L, index) ? TL_int64 : TL_float64);
 }
 
 /* searchsorted(sorted, values [, {right = true}]) */
@@ -166,8 +154,7 @@ static int searchsorted(lua_State *L) {
   tl_push_options(L, 3, "searchsorted", options);
   tl_along parameters = {.right = tl_check_flag(L, 4, options[0], "searchsorted", false)};
   parameters.right = tl_check_flag(L, 3, options[0], "searchsorted", parameters.right);
-  const tl_tensor *values = lua_type(L, 2) == LUA_TNUMBER ? push_number(L, 2, "searchsorted")
-                                                          : tl_tensor_check(L, 2, "searchsorted");
+  const tl_tensor *values = check_values(L, 2, "searchsorted");
   const tl_view *a = &sorted->view, *b = &values->view;
   bool fits = a->ndim == 1 || (a->ndim > 1 && a->ndim == b->ndim);
   for (int d = 0; d + 1 < a->ndim && fits; d++) fits = a->shape[d] == b->shape[d];
@@ -185,8 +172,7 @@ static int searchsorted(lua_State *L) {
 static int isin(lua_State *L) {
   const tl_tensor *x = tl_tensor_check(L, 1, "isin");
   tl_check_count(L, 2, "isin");
-  const tl_tensor *among =
-      lua_type(L, 2) == LUA_TNUMBER ? push_number(L, 2, "isin") : tl_tensor_check(L, 2, "isin");
+  const tl_tensor *among = check_values(L, 2, "isin");
   tl_along_view all = tl_along_all(L, as_searched(L, among, searched_dtype(x, among)));
   enqueue_sort(L, TL_OP_msort, &all, false, 0, tl_along_size(&all), false);
   tl_along parameters = {0};

@@ -78,6 +78,11 @@ static inline int32_t tl_to_int32(double x) {
 /* A scalar of the dtype computed in, as one of another. */
 tl_scalar tl_scalar_convert(tl_scalar value, tl_dtype from, tl_dtype to);
 
+/* An integer as a scalar of the dtype in which `dtype` is computed. */
+static inline tl_scalar tl_scalar_integer(int64_t value, tl_dtype dtype) {
+  return tl_scalar_convert((tl_scalar){.integer = value}, TL_int64, tl_dtype_compute(dtype));
+}
+
 /* One element at an address in host memory as a scalar of tl_dtype_compute(dtype), and back. */
 tl_scalar tl_dtype_load(tl_dtype dtype, const void *address);
 void tl_dtype_store(tl_dtype dtype, void *address, tl_scalar value);

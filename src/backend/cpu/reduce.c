@@ -126,7 +126,7 @@ static tl_reducer reducer_of(const tl_cpu *cpu, const tl_command *command, tl_dt
 /* What no elements give; where nothing would, they were refused. */
 static tl_scalar nothing(const tl_command *command, tl_dtype dtype) {
   bool is_one = command->op == TL_OP_prod || command->op == TL_OP_all;
-  return tl_scalar_convert((tl_scalar){.integer = is_one}, TL_int64, dtype);
+  return tl_scalar_integer(is_one, dtype);
 }
 
 /* One more value into an accumulated one. */
